@@ -1,0 +1,211 @@
+/**
+ * The jute types, and `record()`, from which every record of the protocol is declared once.
+ *
+ * A record whose fields all have a fixed width (Stat, the headers) is not decoded field by field:
+ * reading it takes its bytes, and each field is decoded when somebody looks at it. That is how a
+ * 64-bit value is a `bigint` for whoever asks and costs nothing for whoever does not.
+ */
+
+import { inspect } from 'node:util';
+import type { Reader } from './reader.ts';
+import type { Writer } from './writer.ts';
+
+export interface Type<T> {
+  readonly name: string;
+  /** Bytes on the wire, where that is always the same. */
+  readonly width: number | undefined;
+  /** Fewest bytes that a value can take: what a vector's count is checked against. */
+  readonly widthMin: number;
+  read(reader: Reader): T;
+  write(writer: Writer, value: T): void;
+}
+
+export type Infer<R> = R extends Type<infer T> ? T : never;
+
+const scalar = <T>(
+  name: string,
+  width: number | undefined,
+  read: (reader: Reader) => T,
+  write: (writer: Writer, value: T) => void,
+): Type<T> => ({ name, width, widthMin: width ?? 4, read, write });
+
+export const bool: Type<boolean> = scalar(
+  'boolean',
+  1,
+  (reader) => reader.bool(),
+  (writer, value) => writer.bool(value),
+);
+
+export const int: Type<number> = scalar(
+  'int',
+  4,
+  (reader) => reader.int(),
+  (writer, value) => writer.int(value),
+);
+
+export const long: Type<bigint> = scalar(
+  'long',
+  8,
+  (reader) => reader.long(),
+  (writer, value) => writer.long(value),
+);
+
+export const ustring: Type<string> = scalar(
+  'ustring',
+  undefined,
+  (reader) => reader.ustring(),
+  (writer, value) => writer.ustring(value),
+);
+
+/** The few strings that peers do leave out. Everywhere else null is refused. */
+export const ustringOrNull: Type<string | null> = scalar(
+  'ustring?',
+  undefined,
+  (reader) => reader.ustringOrNull(),
+  (writer, value) => (value === null ? writer.int(-1) : writer.ustring(value)),
+);
+
+export const buffer: Type<Buffer | null> = scalar(
+  'buffer',
+  undefined,
+  (reader) => reader.buffer(),
+  (writer, value) => writer.buffer(value),
+);
+
+/** A list. Null on the wire reads as empty, as every use of it in ZooKeeper means the same. */
+export function vector<T>(item: Type<T>): Type<T[]> & { readonly item: Type<T> } {
+  return {
+    name: `vector<${item.name}>`,
+    width: undefined,
+    widthMin: 4,
+    item,
+    read(reader) {
+      const count = reader.count(item.widthMin);
+      const items: T[] = [];
+      for (let i = 0; i < count; i++) items.push(item.read(reader));
+      return items;
+    },
+    write(writer, items) {
+      writer.int(items.length);
+      for (const value of items) item.write(writer, value);
+    },
+  };
+}
+
+export type Fields = Readonly<Record<string, Type<unknown>>>;
+export type Values<F extends Fields> = { readonly [K in keyof F]: Infer<F[K]> };
+
+export interface RecordType<F extends Fields> extends Type<Values<F>> {
+  readonly fields: F;
+}
+
+/** What a fixed-width record reads as: its fields, and a way to a plain object. */
+export interface View<T> {
+  /** The same values as an object of their own, to spread, compare or keep. */
+  toObject(): T;
+  /** As `toObject`, with each long as decimal text, since JSON has no 64-bit numbers. */
+  toJSON(): Record<string, unknown>;
+}
+
+export interface FixedRecordType<F extends Fields> extends RecordType<F> {
+  readonly width: number;
+  read(reader: Reader): Values<F> & View<Values<F>>;
+}
+
+/** A record of fixed-width fields alone. */
+export function fixedRecord<F extends Fields>(name: string, fields: F): FixedRecordType<F> {
+  const names = Object.keys(fields);
+  const ViewClass = viewClass(name, fields);
+  const width = names.reduce((sum, field) => sum + fields[field]!.width!, 0);
+  return {
+    name,
+    fields,
+    width,
+    widthMin: width,
+    read: (reader) => new ViewClass(reader.take(width)) as unknown as Values<F> & View<Values<F>>,
+    write(writer, value) {
+      if (value instanceof ViewClass) return writer.raw(value.bytes);
+      for (const field of names) fields[field]!.write(writer, value[field]);
+    },
+  };
+}
+
+export function record<F extends Fields>(name: string, fields: F): RecordType<F> {
+  const names = Object.keys(fields);
+  const types = names.map((field) => fields[field]!);
+  // Cloned for each record, so that all of one kind share a shape and access to them stays fast.
+  const blank = Object.fromEntries(names.map((field) => [field, null]));
+  return {
+    name,
+    fields,
+    width: undefined,
+    widthMin: types.reduce((sum, type) => sum + type.widthMin, 0),
+    read(reader) {
+      const value: Record<string, unknown> = { ...blank };
+      for (let i = 0; i < names.length; i++) value[names[i]!] = types[i]!.read(reader);
+      return value as Values<F>;
+    },
+    write(writer, value) {
+      for (let i = 0; i < names.length; i++) types[i]!.write(writer, value[names[i]!]);
+    },
+  };
+}
+
+interface ViewInstance {
+  readonly bytes: Buffer;
+}
+
+function viewClass(name: string, fields: Fields): new (bytes: Buffer) => ViewInstance {
+  class RecordView implements ViewInstance {
+    declare readonly bytes: Buffer;
+
+    constructor(bytes: Buffer) {
+      this.bytes = bytes;
+    }
+
+    toObject(): Record<string, unknown> {
+      const self = this as unknown as Record<string, unknown>;
+      return Object.fromEntries(Object.keys(fields).map((field) => [field, self[field]]));
+    }
+
+    toJSON(): Record<string, unknown> {
+      return Object.fromEntries(
+        Object.entries(this.toObject()).map(([field, value]) => [
+          field,
+          typeof value === 'bigint' ? value.toString() : value,
+        ]),
+      );
+    }
+
+    [inspect.custom](): unknown {
+      return this.toObject();
+    }
+  }
+  Object.defineProperty(RecordView, 'name', { value: name });
+  let offset = 0;
+  for (const [field, type] of Object.entries(fields)) {
+    if (type.width === undefined) throw new Error(`${name}.${field} has no fixed width`);
+    Object.defineProperty(RecordView.prototype, field, { get: getter(type, offset) });
+    offset += type.width;
+  }
+  return RecordView;
+}
+
+function getter(type: Type<unknown>, at: number): (this: ViewInstance) => unknown {
+  switch (type) {
+    case int:
+      return function (this: ViewInstance) {
+        return this.bytes.readInt32BE(at);
+      };
+    case long:
+      return function (this: ViewInstance) {
+        return this.bytes.readBigInt64BE(at);
+      };
+    case bool:
+      return function (this: ViewInstance) {
+        return this.bytes[at] !== 0;
+      };
+    default:
+      throw new Error(`${type.name} can't stand in a fixed-width record`);
+  }
+}
