@@ -1,0 +1,211 @@
+/**
+ * Calls on their way: first waiting to be sent, then in flight until their reply comes.
+ *
+ * A ZooKeeper server answers each link strictly in the order asked, so the calls in flight are a
+ * queue: the reply must be the head's. Both queues are bounded. Each call is settled exactly once.
+ */
+
+import { ProtocolError, type Reader, type Writer } from '../jute/index.ts';
+import {
+  errorCodeOf,
+  type Op,
+  type OpName,
+  ops,
+  type RequestOf,
+  type ResponseOf,
+  xidMax,
+  ZkError,
+} from '../protocol/index.ts';
+
+export interface Call<N extends OpName = OpName> {
+  readonly op: N;
+  readonly request: RequestOf<N>;
+  /** As the caller named it, for messages. */
+  readonly path: string | undefined;
+  readonly resolve: (response: ResponseOf<N>) => void;
+  readonly reject: (error: unknown) => void;
+  /**
+   * Runs as the reply is taken off the link, before anything behind it is looked at: where a watch
+   * is registered, so that its event cannot overtake it. `err` is 0 or an error's number.
+   */
+  readonly onReply?: ((err: number, response: ResponseOf<N> | undefined) => void) | undefined;
+  /** How often a read may be sent again after its link broke. */
+  retriesLeft: number;
+  xid: number;
+  sentMs: number;
+  settled: boolean;
+}
+
+export class Calls {
+  readonly #inFlightMax: number;
+  readonly #waitingMax: number;
+  #waiting: Call[] = [];
+  #inFlight: Call[] = [];
+  /** Where the queue of those in flight begins: shifting an array would move it all, every time. */
+  #head = 0;
+  #xid: number;
+
+  constructor(options: { inFlightMax: number; waitingMax: number; firstXid?: number | undefined }) {
+    this.#inFlightMax = options.inFlightMax;
+    this.#waitingMax = options.waitingMax;
+    this.#xid = (options.firstXid ?? 1) - 1;
+  }
+
+  get inFlight(): number {
+    return this.#inFlight.length - this.#head;
+  }
+
+  get waiting(): number {
+    return this.#waiting.length;
+  }
+
+  add(call: Call): void {
+    if (this.#waiting.length >= this.#waitingMax) {
+      throw new ZkError('THROTTLED_OP', {
+        op: call.op,
+        path: call.path,
+        detail: `${this.#waitingMax} calls wait in this process already; it was not sent`,
+      });
+    }
+    this.#waiting.push(call);
+  }
+
+  /** Encodes what may go now. Returns whether anything did. */
+  send(writer: Writer, nowMs: number, frameBytesMax: number): boolean {
+    const room = this.#inFlightMax - this.inFlight;
+    if (room <= 0 || this.#waiting.length === 0) return false;
+    const going = this.#waiting.length <= room ? this.#waiting : this.#waiting.slice(0, room);
+    this.#waiting = this.#waiting.length <= room ? [] : this.#waiting.slice(room);
+    let sent = false;
+    for (const call of going) {
+      if (call.settled) continue; // given up while it waited
+      if (this.#encode(call, writer, frameBytesMax)) {
+        call.sentMs = nowMs;
+        this.#inFlight.push(call);
+        sent = true;
+      }
+    }
+    return sent;
+  }
+
+  #encode(call: Call, writer: Writer, frameBytesMax: number): boolean {
+    const { code, request }: Op = ops[call.op];
+    const start = writer.beginFrame();
+    call.xid = this.#nextXid();
+    writer.int(call.xid);
+    writer.int(code);
+    request.write(writer, call.request);
+    const length = writer.endFrame(start);
+    if (length <= frameBytesMax) return true;
+    writer.truncate(start);
+    settle(
+      call,
+      new ZkError('BAD_ARGUMENTS', {
+        op: call.op,
+        path: call.path,
+        detail: `the request takes ${length} bytes, and servers take ${frameBytesMax} at most (jute.maxbuffer); it was not sent`,
+      }),
+    );
+    return false;
+  }
+
+  /** Takes a reply for the call at the head. Returns when that call was sent. */
+  reply(xid: number, err: number, reader: Reader): number {
+    const call = this.#inFlight[this.#head];
+    if (call === undefined)
+      throw new ProtocolError(`a reply with xid ${xid}, and nothing was asked`);
+    if (call.xid !== xid) {
+      throw new ProtocolError(
+        `a reply with xid ${xid}, out of turn: ${call.xid} (${call.op}) is next`,
+      );
+    }
+    const { response: type }: Op = ops[call.op];
+    const response = err === 0 ? (type.read(reader) as ResponseOf<OpName>) : undefined;
+    reader.finish();
+    this.#dropHead();
+    call.onReply?.(err, response);
+    if (!call.settled) {
+      call.settled = true;
+      if (err === 0) call.resolve(response as ResponseOf<OpName>);
+      else call.reject(new ZkError(errorCodeOf(err), describe(call, err)));
+    }
+    return call.sentMs;
+  }
+
+  /** The link broke: what was in flight fails, or, where it is a read with tries left, waits again. */
+  linkLost(cause: unknown): void {
+    const cut = this.#inFlight.slice(this.#head);
+    this.#inFlight = [];
+    this.#head = 0;
+    const again: Call[] = [];
+    for (const call of cut) {
+      if (call.settled) continue;
+      if (!ops[call.op].writes && call.retriesLeft > 0) {
+        call.retriesLeft -= 1;
+        call.xid = 0;
+        again.push(call);
+      } else {
+        this.#fail(call, 'CONNECTION_LOSS', cause, ops[call.op].writes);
+      }
+    }
+    this.#waiting = again.concat(this.#waiting);
+  }
+
+  /** The session is over: everything fails, and what had been sent has an unknown outcome. */
+  sessionEnded(code: 'SESSION_EXPIRED' | 'AUTH_FAILED', cause: unknown, detail?: string): void {
+    const cut = this.#inFlight.slice(this.#head);
+    const waiting = this.#waiting;
+    this.#inFlight = [];
+    this.#head = 0;
+    this.#waiting = [];
+    for (const call of cut) this.#fail(call, code, cause, ops[call.op].writes, detail);
+    for (const call of waiting) this.#fail(call, code, cause, false, detail);
+  }
+
+  /** The caller no longer wants it. True when it was not sent, so that it never will be. */
+  abandon(call: Call, error: unknown): boolean {
+    const unsent = call.xid === 0;
+    settle(call, error);
+    return unsent;
+  }
+
+  #fail(
+    call: Call,
+    code: 'CONNECTION_LOSS' | 'SESSION_EXPIRED' | 'AUTH_FAILED',
+    cause: unknown,
+    outcomeUnknown: boolean,
+    detail?: string,
+  ): void {
+    const options = { op: call.op, path: call.path, outcomeUnknown, detail };
+    settle(call, new ZkError(code, cause === undefined ? options : { ...options, cause }));
+  }
+
+  #dropHead(): void {
+    (this.#inFlight as (Call | undefined)[])[this.#head] = undefined; // let go of it at once
+    this.#head += 1;
+    if (this.#head === this.#inFlight.length) {
+      this.#inFlight = [];
+      this.#head = 0;
+    } else if (this.#head > 1024 && this.#head * 2 > this.#inFlight.length) {
+      this.#inFlight = this.#inFlight.slice(this.#head);
+      this.#head = 0;
+    }
+  }
+
+  /** Never 0 and never negative: those are taken (ZOOKEEPER-3253), and 0 is never counted as answered. */
+  #nextXid(): number {
+    this.#xid = this.#xid >= xidMax ? 1 : this.#xid + 1;
+    return this.#xid;
+  }
+}
+
+function settle(call: Call, error: unknown): void {
+  if (call.settled) return;
+  call.settled = true;
+  call.reject(error);
+}
+
+function describe(call: Call, err: number) {
+  const known = errorCodeOf(err) !== 'API_ERROR' || err === -100;
+  return { op: call.op, path: call.path, detail: known ? undefined : `error ${err}` };
+}

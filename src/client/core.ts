@@ -1,0 +1,251 @@
+/**
+ * What the public methods, the helpers and the watch streams all stand on: calls with deadlines,
+ * the chroot, listeners, and the one session that is current.
+ *
+ * In: an op and its request. Out: its response, exactly once, or an error that says what is known of
+ * the outcome. When the session expires and another is asked for, this is where it begins.
+ */
+
+import { setMaxListeners } from 'node:events';
+import {
+  isWithin,
+  type OpName,
+  ops,
+  type RequestOf,
+  type ResponseOf,
+  ZkError,
+} from '../protocol/index.ts';
+import type { Clock } from '../support/index.ts';
+import type { AuthInfo } from './auth.ts';
+import type { Call } from './calls.ts';
+import { traceConnect, traceRequest } from './diagnostics.ts';
+import type { Settings } from './options.ts';
+import { Session } from './session.ts';
+import type { SessionState } from './session-state.ts';
+import { type Listener, type WatchEvent, Watches } from './watches.ts';
+
+export interface CallOptions {
+  /** Calls the wait off. A request that has left may still take place. */
+  readonly signal?: AbortSignal;
+  /** As `signal`, after a time; rejects with OPERATION_TIMEOUT. */
+  readonly timeoutMs?: number;
+}
+
+export interface CoreHooks {
+  onState(state: SessionState, previous: SessionState): void;
+  /** A new session has begun. */
+  onSession(isFirst: boolean): void;
+}
+
+export class Core {
+  readonly watches = new Watches();
+  readonly settings: Settings;
+  readonly #hooks: CoreHooks;
+  readonly #auth: AuthInfo[];
+  /** Listeners inside the client: called in the order of the link, not after what runs now. */
+  readonly #direct = new WeakSet<Listener>();
+  /** Told of every link that a session gets: whether the session is still the same. */
+  readonly #linked = new Set<(sameSession: boolean) => void>();
+  #session: Session;
+  #sessions = 0;
+  #isClosed = false;
+
+  constructor(settings: Settings, auth: AuthInfo[], hooks: CoreHooks) {
+    this.settings = settings;
+    this.#auth = auth;
+    this.#hooks = hooks;
+    this.#session = this.#newSession();
+  }
+
+  get session(): Session {
+    return this.#session;
+  }
+
+  get clock(): Clock {
+    return this.settings.session.clock;
+  }
+
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
+  start(): void {
+    this.#session.start();
+  }
+
+  /** `path` is the caller's, for messages; the request holds the server's. */
+  async call<N extends OpName>(
+    op: N,
+    request: RequestOf<N>,
+    path: string | undefined,
+    options: CallOptions | undefined,
+    onReply?: Call<N>['onReply'],
+  ): Promise<ResponseOf<N>> {
+    try {
+      return await traceRequest(
+        () => ({ op, path, server: this.#session.endpoint, sessionId: this.sessionId }),
+        () => this.#settled(op, request, path, options, onReply),
+      );
+    } catch (error) {
+      // Made where the reply was read, it knows nothing of who asked; here the asynchronous stack does.
+      if (error instanceof ZkError) Error.captureStackTrace(error, this.call);
+      throw error;
+    }
+  }
+
+  get sessionId(): bigint | undefined {
+    const { state } = this.#session;
+    return state.name === 'connected' || state.name === 'suspended'
+      ? state.identity.sessionId
+      : undefined;
+  }
+
+  #settled<N extends OpName>(
+    op: N,
+    request: RequestOf<N>,
+    path: string | undefined,
+    options: CallOptions | undefined,
+    onReply: Call<N>['onReply'],
+  ): Promise<ResponseOf<N>> {
+    const timeoutMs = options?.timeoutMs ?? this.settings.requestTimeoutMs;
+    const signal = options?.signal;
+    const session = this.#session;
+    return new Promise((resolve, reject) => {
+      signal?.throwIfAborted();
+      const call: Call<N> = {
+        op,
+        request,
+        path,
+        resolve,
+        reject,
+        onReply,
+        retriesLeft: this.settings.readRetries,
+        xid: 0,
+        sentMs: 0,
+        settled: false,
+      };
+      session.call(call as unknown as Call);
+      if (signal || timeoutMs !== undefined) limit(call, session, this.clock, signal, timeoutMs);
+    });
+  }
+
+  // ── paths ─────────────────────────────────────────────────────────────────────────────────────
+
+  toServer(path: string): string {
+    const { chroot } = this.settings;
+    if (chroot === '') return path;
+    return path === '/' ? chroot : chroot + path;
+  }
+
+  toClient(path: string): string {
+    const { chroot } = this.settings;
+    if (chroot === '' || !isWithin(path, chroot)) return path;
+    return path.slice(chroot.length) || '/';
+  }
+
+  // ── listeners ─────────────────────────────────────────────────────────────────────────────────
+
+  direct(listener: Listener): Listener {
+    this.#direct.add(listener);
+    return listener;
+  }
+
+  tell(listeners: Iterable<Listener>, event: WatchEvent): void {
+    for (const listener of listeners) {
+      // In a task of its own, so that what a listener throws is its own and harms nothing here.
+      if (this.#direct.has(listener)) listener(event);
+      else queueMicrotask(() => listener(event));
+    }
+  }
+
+  onLinked(heard: (sameSession: boolean) => void): () => void {
+    this.#linked.add(heard);
+    return () => this.#linked.delete(heard);
+  }
+
+  // ── sessions ──────────────────────────────────────────────────────────────────────────────────
+
+  async addAuth(info: AuthInfo): Promise<void> {
+    await this.#session.addAuth(info);
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.#session.close();
+  }
+
+  #newSession(): Session {
+    const isFirst = this.#sessions === 0;
+    this.#sessions += 1;
+    const { identity, ...fresh } = this.settings.session;
+    const session = new Session(
+      isFirst ? { ...fresh, identity } : fresh,
+      {
+        onState: (state, previous) => this.#moved(state, previous, isFirst),
+        onEvent: (listeners, event) =>
+          this.tell(listeners, { ...event, path: this.toClient(event.path) }),
+        traceConnect,
+      },
+      this.watches,
+      this.#auth,
+    );
+    setMaxListeners(0, session.signal);
+    return session;
+  }
+
+  #moved(state: SessionState, previous: SessionState, isFirst: boolean): void {
+    if (state.name === 'connected') {
+      const isNew = previous.name === 'connecting';
+      for (const heard of this.#linked) heard(!isNew);
+      this.#hooks.onState(state, previous);
+      if (isNew) this.#hooks.onSession(isFirst);
+      return;
+    }
+    const hasEnded =
+      state.name === 'expired' || state.name === 'authFailed' || state.name === 'closed';
+    if (hasEnded) this.tell(this.watches.takeAll(), { type: 'none', path: '', zxid: null });
+    this.#hooks.onState(state, previous);
+    if (state.name === 'expired' && this.settings.renew && !this.#isClosed) {
+      this.#session = this.#newSession();
+      this.#session.start();
+    }
+  }
+}
+
+/** Gives the call up when its time is over or its caller no longer wants it; cleans up behind it. */
+function limit<N extends OpName>(
+  call: Call<N>,
+  session: Session,
+  clock: Clock,
+  signal: AbortSignal | undefined,
+  timeoutMs: number | undefined,
+): void {
+  const plain = call as unknown as Call;
+  const { resolve, reject } = plain;
+  const late = () => {
+    const sent = call.xid !== 0;
+    const error = new ZkError('OPERATION_TIMEOUT', {
+      op: call.op,
+      path: call.path,
+      detail: `${timeoutMs} ms are over${sent ? '' : '; it was not sent'}`,
+      outcomeUnknown: sent && ops[call.op].writes,
+    });
+    session.abandon(plain, error);
+  };
+  const aborted = () => session.abandon(plain, signal!.reason);
+  const timer = timeoutMs === undefined ? undefined : clock.after(timeoutMs, late);
+  signal?.addEventListener('abort', aborted, { once: true });
+  const done = () => {
+    timer?.cancel();
+    signal?.removeEventListener('abort', aborted);
+  };
+  const settle = plain as { resolve: typeof resolve; reject: typeof reject };
+  settle.resolve = (response) => {
+    done();
+    resolve(response);
+  };
+  settle.reject = (error) => {
+    done();
+    reject(error);
+  };
+}

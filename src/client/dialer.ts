@@ -1,0 +1,200 @@
+/**
+ * Finds a server that takes a connection.
+ *
+ * Hosts are tried in a shuffled order. Each name is resolved again on every try, and each of its
+ * addresses is tried. After a round in which none answered it waits, longer each time, and starts
+ * over with a new order. What failed, and why, is kept for the error that the caller will see.
+ */
+
+import { lookup as dnsLookup } from 'node:dns/promises';
+import net from 'node:net';
+import { printable } from '../protocol/index.ts';
+import { Backoff, type Clock } from '../support/index.ts';
+import { type Host, hostText } from './connection-string.ts';
+import { type Endpoint, type TlsOptions, Transport } from './transport.ts';
+
+export type Lookup = (name: string) => Promise<readonly { address: string }[]>;
+
+export interface DialerOptions {
+  readonly hosts: readonly Host[];
+  readonly tls?: TlsOptions | undefined;
+  readonly frameBytesMax: number;
+  /** How long one address may take to answer. */
+  readonly attemptTimeoutMs: number;
+  /** Rounds over all hosts before it gives up; the count starts anew with every server that took us in. */
+  readonly roundsMax: number;
+  readonly backoffFirstMs: number;
+  readonly backoffMaxMs: number;
+  readonly clock: Clock;
+  readonly random?: () => number;
+  readonly lookup?: Lookup | undefined;
+}
+
+export interface Attempt {
+  readonly host: string;
+  readonly address: string | undefined;
+  readonly error: Error;
+}
+
+/** No server took us in: what was tried, and what each said. */
+export class ConnectError extends Error {
+  override readonly name = 'ConnectError';
+  readonly code = 'CONNECT_FAILED';
+  readonly attempts: readonly Attempt[];
+
+  constructor(why: string, attempts: readonly Attempt[]) {
+    super(`${why}${attempts.length > 0 ? `: ${attempts.map(attemptText).join('; ')}` : ''}`);
+    this.attempts = attempts;
+  }
+}
+
+function attemptText({ host, address, error }: Attempt): string {
+  const at = address === undefined || host.includes(address) ? host : `${host} (${address})`;
+  const { code } = error as NodeJS.ErrnoException;
+  const said = error.message || code || error.name;
+  return `${at} ${printable(said)}`;
+}
+
+export class Dialer {
+  readonly #options: DialerOptions;
+  readonly #backoff: Backoff;
+  readonly #random: () => number;
+  #hosts: Host[] = [];
+  #addresses: Endpoint[] = [];
+  #failed: Attempt[] = [];
+  #rounds = 0;
+  #isFirst = true;
+
+  constructor(options: DialerOptions) {
+    this.#options = options;
+    this.#random = options.random ?? Math.random;
+    this.#backoff = new Backoff({
+      firstMs: options.backoffFirstMs,
+      maxMs: options.backoffMaxMs,
+      random: this.#random,
+    });
+  }
+
+  /** What failed since a server last took us in: at most one entry for each host, the newest. */
+  get attempts(): readonly Attempt[] {
+    return this.#failed;
+  }
+
+  /** The next server that takes a connection. Rejects when the rounds are used up or `signal` aborts. */
+  async next(signal: AbortSignal): Promise<Transport> {
+    for (;;) {
+      const endpoint = await this.#nextEndpoint(signal);
+      if (endpoint === undefined) continue;
+      try {
+        return await this.#open(endpoint, signal);
+      } catch (error) {
+        signal.throwIfAborted();
+        this.failed(endpoint, asError(error));
+      }
+    }
+  }
+
+  /** What came of a connection after all: the handshake failed, so it counts as a failed try. */
+  failed({ host, address }: { host: Host; address?: string }, error: Error): void {
+    const name = hostText(host);
+    this.#failed = this.#failed.filter((attempt) => attempt.host !== name);
+    this.#failed.push({ host: name, address, error });
+  }
+
+  /** A server took us in: what failed before is history. */
+  succeeded(): void {
+    this.#failed = [];
+    this.#rounds = 0;
+    this.#backoff.reset();
+  }
+
+  async #open(endpoint: Endpoint, signal: AbortSignal): Promise<Transport> {
+    const { clock, attemptTimeoutMs } = this.#options;
+    const limit = new AbortController();
+    const timer = clock.after(attemptTimeoutMs, () =>
+      limit.abort(new Error(`did not answer within ${Math.round(attemptTimeoutMs)} ms`)),
+    );
+    try {
+      return await Transport.open(endpoint, {
+        tls: this.#options.tls,
+        frameBytesMax: this.#options.frameBytesMax,
+        signal: AbortSignal.any([signal, limit.signal]),
+      });
+    } finally {
+      timer.cancel();
+    }
+  }
+
+  async #nextEndpoint(signal: AbortSignal): Promise<Endpoint | undefined> {
+    const known = this.#addresses.shift();
+    if (known !== undefined) return known;
+    const host = this.#hosts.shift();
+    if (host === undefined) {
+      await this.#newRound(signal);
+      return undefined;
+    }
+    try {
+      const addresses = await this.#resolve(host.name, signal);
+      this.#addresses = shuffled(addresses, this.#random).map((address) => ({ host, address }));
+    } catch (error) {
+      signal.throwIfAborted();
+      this.failed({ host }, asError(error));
+    }
+    return undefined;
+  }
+
+  async #newRound(signal: AbortSignal): Promise<void> {
+    if (!this.#isFirst && this.#failed.length > 0) {
+      this.#rounds += 1;
+      if (this.#rounds >= this.#options.roundsMax) {
+        throw new ConnectError(`no server took us in, in ${this.#rounds} rounds`, this.#failed);
+      }
+      await this.#wait(this.#backoff.next(), signal);
+    }
+    this.#isFirst = false;
+    this.#hosts = shuffled(this.#options.hosts, this.#random);
+  }
+
+  #wait(delayMs: number, signal: AbortSignal): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const aborted = () => {
+        timer.cancel();
+        reject(signal.reason);
+      };
+      const timer = this.#options.clock.after(delayMs, () => {
+        signal.removeEventListener('abort', aborted);
+        resolve();
+      });
+      if (signal.aborted) aborted();
+      else signal.addEventListener('abort', aborted, { once: true });
+    });
+  }
+
+  /** Rejects when aborted, as a look-up itself cannot be called off. */
+  async #resolve(name: string, signal: AbortSignal): Promise<string[]> {
+    if (net.isIP(name)) return [name];
+    const lookup: Lookup = this.#options.lookup ?? ((host) => dnsLookup(host, { all: true }));
+    const found = await new Promise<readonly { address: string }[]>((resolve, reject) => {
+      const aborted = () => reject(signal.reason);
+      signal.addEventListener('abort', aborted, { once: true });
+      lookup(name)
+        .then(resolve, reject)
+        .finally(() => signal.removeEventListener('abort', aborted));
+    });
+    if (found.length === 0) throw new Error(`${name} resolves to no address`);
+    return found.map(({ address }) => address);
+  }
+}
+
+function shuffled<T>(items: readonly T[], random: () => number): T[] {
+  const all = [...items];
+  for (let i = all.length - 1; i > 0; i--) {
+    const j = Math.floor(random() * (i + 1));
+    [all[i], all[j]] = [all[j]!, all[i]!];
+  }
+  return all;
+}
+
+function asError(error: unknown): Error {
+  return error instanceof Error ? error : new Error(String(error));
+}

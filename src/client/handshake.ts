@@ -1,0 +1,128 @@
+/**
+ * The first words on a fresh link: who we are, who the server says we are, and, where asked for, the
+ * SASL negotiation. Bounded in time, and over at once when the link or the session is.
+ */
+
+import { type Infer, ProtocolError, Reader } from '../jute/index.ts';
+import {
+  ConnectRequest,
+  ConnectResponse,
+  errorCodeOf,
+  ops,
+  SetSASLResponse,
+  ZkError,
+} from '../protocol/index.ts';
+import { type Clock, deferred } from '../support/index.ts';
+import type { SaslMechanism } from './auth.ts';
+import type { Transport } from './transport.ts';
+
+export interface Patience {
+  readonly clock: Clock;
+  readonly limitMs: number;
+  /** Aborts when the session ends meanwhile. */
+  readonly signal: AbortSignal;
+}
+
+/** More rounds than any mechanism needs: a server that never gets there is not waited for. */
+const saslRoundsMax = 10;
+/** One SASL request at a time, so that they need no numbers to tell them apart. */
+const saslXid = 1;
+
+/** Says hello. The answer says which session we have, or, by a timeout of 0, that it is over. */
+export async function hello(
+  transport: Transport,
+  request: Infer<typeof ConnectRequest>,
+  patience: Patience,
+): Promise<Infer<typeof ConnectResponse>> {
+  const { writer } = transport;
+  const start = writer.beginFrame();
+  ConnectRequest.write(writer, request);
+  writer.endFrame(start);
+  const answer = await answered(transport, patience, silence(request));
+  const response = ConnectResponse.read(answer);
+  answer.finish();
+  return response;
+}
+
+/** What a link that is closed instead of an answer most likely means. */
+function silence({ lastZxidSeen, sessionId }: Infer<typeof ConnectRequest>): string {
+  return sessionId !== 0n && lastZxidSeen > 0n
+    ? `closed the connection without an answer: its data is probably older than what this session has seen (zxid 0x${lastZxidSeen.toString(16)}), as after a restore from a backup or with an empty data directory`
+    : 'closed the connection without an answer: too many connections, a server that is not ready, or a TLS port';
+}
+
+/** Proves who we are by SASL. Rejects with AUTH_FAILED when the server, or we, are not content. */
+export async function negotiate(
+  transport: Transport,
+  mechanism: SaslMechanism,
+  patience: Patience,
+): Promise<void> {
+  const exchange = await mechanism(transport.endpoint);
+  let token: Buffer | null = await exchange.start();
+  for (let round = 0; token !== null; round++) {
+    if (round === saslRoundsMax) throw refused(`not done after ${saslRoundsMax} rounds`);
+    const answer = await askSasl(transport, token, patience);
+    try {
+      token = await exchange.step(answer);
+    } catch (error) {
+      throw refused((error as Error).message, error);
+    }
+  }
+}
+
+async function askSasl(transport: Transport, token: Buffer, patience: Patience): Promise<Buffer> {
+  const { writer } = transport;
+  const start = writer.beginFrame();
+  writer.int(saslXid);
+  writer.int(ops.sasl.code);
+  ops.sasl.request.write(writer, { token });
+  writer.endFrame(start);
+  const answer = await answered(
+    transport,
+    patience,
+    'closed the connection during the SASL negotiation: it may refuse the credentials or the mechanism',
+  );
+  answer.int(); // the xid
+  answer.long(); // the zxid, which SASL replies leave at 0
+  const err = answer.int();
+  if (err !== 0) throw refused(`the server answered ${errorCodeOf(err)}`);
+  const { token: next } = SetSASLResponse.read(answer);
+  answer.finish();
+  return next ?? Buffer.alloc(0);
+}
+
+function refused(detail: string, cause?: unknown): ZkError {
+  return new ZkError('AUTH_FAILED', { op: 'sasl', detail, ...(cause ? { cause } : {}) });
+}
+
+/** Sends what was written and waits for the next frame. */
+async function answered(
+  transport: Transport,
+  { clock, limitMs, signal }: Patience,
+  silent: string,
+): Promise<Reader> {
+  const answer = deferred<Reader>();
+  transport.onFrame = (bytes, start, end) => {
+    transport.onFrame = () => {
+      throw new ProtocolError('a frame that answers nothing');
+    };
+    answer.resolve(new Reader(Buffer.from(bytes.subarray(start, end))));
+  };
+  const timer = clock.after(limitMs, () =>
+    answer.reject(new Error(`did not answer the handshake within ${Math.round(limitMs)} ms`)),
+  );
+  answer.promise.catch(() => {}); // it may fail while nobody waits any more
+  const aborted = () => answer.reject(signal.reason);
+  signal.addEventListener('abort', aborted, { once: true });
+  void transport.ended.then((reason) =>
+    answer.reject(reason instanceof ProtocolError ? reason : new Error(silent, { cause: reason })),
+  );
+  try {
+    signal.throwIfAborted();
+    transport.flush();
+    return await answer.promise;
+  } finally {
+    timer.cancel();
+    signal.removeEventListener('abort', aborted);
+  }
+}

@@ -1,0 +1,61 @@
+export {
+  type Acl,
+  type AddWatchMode,
+  anyoneId,
+  authId,
+  type ClientInfo,
+  type CreateMode,
+  createModes,
+  creatorAcl,
+  digestId,
+  type EventType,
+  type Id,
+  isZkError,
+  openAcl,
+  permissions,
+  readOnlyAcl,
+  type Stat,
+  type StatView,
+  type WatcherType,
+  ZkError,
+  type ZkErrorCode,
+} from '../protocol/index.ts';
+export { ArgumentError } from './argument-error.ts';
+export type { DataInput } from './arguments.ts';
+export type { SaslExchange, SaslMechanism } from './auth.ts';
+export {
+  Client,
+  type ClientEvents,
+  type CreateOptions,
+  connect,
+  type ReconfigOptions,
+  type VersionOptions,
+  type WatchingOptions,
+} from './client.ts';
+export { type Host, parseServers, type Servers } from './connection-string.ts';
+export type { CallOptions } from './core.ts';
+export { type Attempt, ConnectError, type Lookup } from './dialer.ts';
+export type { Logger } from './logger.ts';
+export {
+  type CheckOp,
+  type Created,
+  type CreateInput,
+  type CreateOp,
+  type DataAndStat,
+  type DeleteOp,
+  type MultiCreated,
+  MultiError,
+  type MultiOp,
+  type ReadOp,
+  type ReadResultsOf,
+  type ResultsOf,
+  type SetOp,
+} from './multi-ops.ts';
+export type { ClientOptions } from './options.ts';
+export { type ProtectedOptions, unmarked } from './protected.ts';
+export type { RemoveOptions } from './remove-watches.ts';
+export type { Identity, SessionState } from './session-state.ts';
+export type { DeleteProgress, Walked, WalkOptions } from './subtree.ts';
+export type { TlsOptions } from './transport.ts';
+export { type Change, type WatchOptions, WatchOverflowError, WatchStream } from './watch-stream.ts';
+export type { Listener, WatchEvent } from './watches.ts';

@@ -1,0 +1,202 @@
+/**
+ * Several ops as one: what callers write, what goes out, and what comes back, typed op by op.
+ */
+
+import type { Acl } from '../protocol/index.ts';
+import {
+  type CreateMode,
+  createModes,
+  errorCodeOf,
+  type MultiPart,
+  type MultiResult,
+  printable,
+  type StatView,
+  wireOf,
+  ZkError,
+  type ZkErrorCode,
+} from '../protocol/index.ts';
+import { ArgumentError } from './argument-error.ts';
+import {
+  checkAcl,
+  checkData,
+  checkPath,
+  checkSequentialPath,
+  checkTtl,
+  checkVersion,
+  type DataInput,
+} from './arguments.ts';
+
+export interface CreateInput {
+  readonly data?: DataInput;
+  /** `persistent` unless said. */
+  readonly mode?: CreateMode;
+  /** Open to anyone unless said. */
+  readonly acl?: readonly Acl[];
+  /** How long an empty node of a `…Ttl` mode lives after its last change. */
+  readonly ttlMs?: number;
+}
+
+export interface Created {
+  /** The node's path, with the number that a sequential mode appended. */
+  readonly path: string;
+  readonly stat: StatView;
+}
+
+export interface DataAndStat {
+  /** Null where the node was made with no data at all, which is not the same as empty. */
+  readonly data: Buffer | null;
+  readonly stat: StatView;
+}
+
+export type CreateOp = { readonly op: 'create'; readonly path: string } & CreateInput;
+export interface DeleteOp {
+  readonly op: 'delete';
+  readonly path: string;
+  readonly version?: number;
+}
+export interface SetOp {
+  readonly op: 'set';
+  readonly path: string;
+  readonly data: DataInput;
+  readonly version?: number;
+}
+export interface CheckOp {
+  readonly op: 'check';
+  readonly path: string;
+  readonly version?: number;
+}
+export type MultiOp = CreateOp | DeleteOp | SetOp | CheckOp;
+
+/** As `Created`, but servers before 3.9 give no Stat for a plain create inside a multi. */
+export interface MultiCreated {
+  readonly path: string;
+  readonly stat: StatView | null;
+}
+
+export type ResultOf<O> = O extends { op: 'create' }
+  ? MultiCreated
+  : O extends { op: 'set' }
+    ? StatView
+    : undefined;
+export type ResultsOf<T extends readonly MultiOp[]> = { -readonly [K in keyof T]: ResultOf<T[K]> };
+
+export type ReadOp =
+  | { readonly op: 'get'; readonly path: string }
+  | { readonly op: 'children'; readonly path: string };
+export type ReadResultOf<O> =
+  | ZkError
+  | (O extends { op: 'get' } ? DataAndStat : O extends { op: 'children' } ? string[] : never);
+export type ReadResultsOf<T extends readonly ReadOp[]> = {
+  -readonly [K in keyof T]: ReadResultOf<T[K]>;
+};
+
+/** A multi failed as a whole, and nothing of it happened. Says which op was the culprit. */
+export class MultiError extends ZkError {
+  override readonly name = 'MultiError';
+  /** Which op failed, counted from 0. */
+  readonly index: number;
+
+  constructor(code: ZkErrorCode, index: number, op: MultiOp, count: number) {
+    super(code, {
+      op: op.op,
+      path: op.path,
+      detail: `op ${index + 1} of ${count} failed, so none took place`,
+    });
+    this.index = index;
+  }
+}
+
+type Part<N extends MultiPart['op']> = Extract<MultiPart, { op: N }>;
+
+/** A create as it goes out: the op that the mode asks for, and its request. */
+export function createPart(
+  path: string,
+  input: CreateInput,
+  toServer: (path: string) => string,
+): Part<'create2'> | Part<'createContainer'> | Part<'createTTL'> {
+  const mode = createModes[input.mode ?? 'persistent'];
+  if (mode === undefined) {
+    const known = Object.keys(createModes).join(', ');
+    throw new ArgumentError(
+      'mode',
+      `one of ${known} is wanted, not ${printable(String(input.mode))}`,
+    );
+  }
+  if (mode.sequential) checkSequentialPath(path);
+  else checkPath(path);
+  if (input.ttlMs !== undefined && !mode.ttl) {
+    throw new ArgumentError(
+      'ttlMs',
+      `mode ${input.mode ?? 'persistent'} has none; use persistentTtl`,
+    );
+  }
+  const request = {
+    path: toServer(path),
+    data: checkData(input.data),
+    acl: checkAcl(input.acl),
+    flags: mode.flags,
+  };
+  if (mode.ttl) return { op: 'createTTL', request: { ...request, ttl: checkTtl(input.ttlMs) } };
+  return { op: mode.container ? 'createContainer' : 'create2', request };
+}
+
+export function multiPart(op: MultiOp, toServer: (path: string) => string): MultiPart {
+  switch (op?.op) {
+    case 'create':
+      return createPart(op.path, op, toServer);
+    case 'delete':
+      checkPath(op.path);
+      return {
+        op: 'delete',
+        request: { path: toServer(op.path), version: checkVersion(op.version) },
+      };
+    case 'set': {
+      checkPath(op.path);
+      const version = checkVersion(op.version);
+      return {
+        op: 'setData',
+        request: { path: toServer(op.path), data: checkData(op.data), version },
+      };
+    }
+    case 'check':
+      checkPath(op.path);
+      return {
+        op: 'check',
+        request: { path: toServer(op.path), version: checkVersion(op.version) },
+      };
+    default:
+      throw new ArgumentError(
+        'op',
+        `create, delete, set or check is wanted, not ${printable(String((op as MultiOp)?.op))}`,
+      );
+  }
+}
+
+const notTried: ReadonlySet<number> = new Set([0, wireOf('RUNTIME_INCONSISTENCY')]);
+
+/** The results op by op, or the error of the one that failed. */
+export function multiResults(
+  ops: readonly MultiOp[],
+  results: readonly MultiResult[],
+  toClient: (path: string) => string,
+): unknown[] {
+  const culprit = results.findIndex((result) => result.op === 'error' && !notTried.has(result.err));
+  if (culprit !== -1) {
+    const { err } = results[culprit] as { err: number };
+    throw new MultiError(errorCodeOf(err), culprit, ops[culprit]!, ops.length);
+  }
+  return results.map((result) => {
+    switch (result.op) {
+      case 'create':
+        return { path: toClient(result.response.path), stat: null };
+      case 'create2':
+      case 'createContainer':
+      case 'createTTL':
+        return { path: toClient(result.response.path), stat: result.response.stat };
+      case 'setData':
+        return result.response.stat;
+      default:
+        return undefined;
+    }
+  });
+}

@@ -1,0 +1,100 @@
+/**
+ * Creates and deletes that survive a lost reply.
+ *
+ * When the link breaks after a create has left, only the server knows whether the node is there. A
+ * name with a mark of its own answers that: after the reconnect the parent's children are searched
+ * for it. An ephemeral node found that way counts only if it belongs to the session we have now; one
+ * of an earlier session is about to go, and is taken away at once (CURATOR-498, -604).
+ */
+
+import { randomUUID } from 'node:crypto';
+import {
+  childOf,
+  createModes,
+  isZkError,
+  nameOf,
+  parentOf,
+  type StatView,
+} from '../protocol/index.ts';
+import type { Client, CreateOptions, VersionOptions } from './client.ts';
+import type { CallOptions } from './core.ts';
+import type { Created } from './multi-ops.ts';
+
+export interface ProtectedOptions extends CreateOptions {
+  /** How often it is tried again after a lost reply. 10. */
+  readonly retries?: number;
+}
+
+const markPattern = /^_c_[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}-/;
+
+/** The name without the mark, if it has one. */
+export function unmarked(name: string): string {
+  return name.replace(markPattern, '');
+}
+
+export async function createProtected(
+  client: Client,
+  path: string,
+  { retries = 10, ...options }: ProtectedOptions,
+): Promise<Created> {
+  const mark = `_c_${randomUUID()}-`;
+  const parent = parentOf(path) ?? '/';
+  const marked = childOf(parent, mark + nameOf(path));
+  const isEphemeral = createModes[options.mode ?? 'persistent']?.ephemeral === true;
+  for (let tries = 0; ; tries++) {
+    try {
+      return await client.create(marked, options);
+    } catch (error) {
+      if (options.signal?.aborted) {
+        // It may be there all the same, and nobody would ever know: look, and take it away.
+        void find(client, parent, mark, {})
+          .then((found) => found && client.discard(found.path))
+          .catch(() => {}); // the session is over, and with it an ephemeral node
+      }
+      if (!isZkError(error) || !error.outcomeUnknown || tries >= retries) throw error;
+    }
+    const found = await find(client, parent, mark, options);
+    if (found === null) continue;
+    if (!isEphemeral || found.stat.ephemeralOwner === client.sessionId) return found;
+    await client.discard(found.path);
+  }
+}
+
+async function find(
+  client: Client,
+  parent: string,
+  mark: string,
+  { signal, timeoutMs }: CallOptions,
+): Promise<Created | null> {
+  const options = { ...(signal && { signal }), ...(timeoutMs && { timeoutMs }) };
+  try {
+    await client.sync(parent, options); // another server may be behind the one that had the create
+    const names = await client.children(parent, options);
+    const name = names.find((one) => one.startsWith(mark));
+    if (name === undefined) return null;
+    const path = childOf(parent, name);
+    const stat: StatView | null = await client.exists(path, options);
+    return stat && { path, stat };
+  } catch (error) {
+    if (isZkError(error, 'NO_NODE')) return null;
+    throw error;
+  }
+}
+
+/** How often a delete is asked for again when its reply was lost. */
+const discardTries = 10;
+
+export async function discard(
+  client: Client,
+  path: string,
+  options: VersionOptions,
+): Promise<void> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await client.delete(path, options);
+    } catch (error) {
+      if (isZkError(error, 'NO_NODE')) return;
+      if (!isZkError(error) || !error.outcomeUnknown || tries === discardTries) throw error;
+    }
+  }
+}

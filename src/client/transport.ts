@@ -1,0 +1,143 @@
+/**
+ * One TCP or TLS connection to one server: frames out, frames in.
+ *
+ * Whatever is written during a tick leaves in one socket write at its end. What comes in is cut into
+ * frames and handed to `onFrame` as it arrives. It ends once, with the reason, through `ended`.
+ */
+
+import net from 'node:net';
+import tls from 'node:tls';
+import { type FrameSink, FrameSplitter, Writer } from '../jute/index.ts';
+import { deferred } from '../support/index.ts';
+import { type Host, hostText } from './connection-string.ts';
+
+/** A server's name and one of the addresses it resolved to. */
+export interface Endpoint {
+  readonly host: Host;
+  readonly address: string;
+}
+
+export type TlsOptions = tls.ConnectionOptions;
+
+/** What is written into shared memory is copied out when small, and handed over when large. */
+const copyBelowBytes = 4096;
+
+export class Transport {
+  readonly endpoint: Endpoint;
+  /** Settles when the connection is over, never rejects: the reason it ended for. */
+  readonly ended: Promise<Error>;
+  readonly writer = new Writer(copyBelowBytes);
+  /** Where frames go; whoever reads next sets it. */
+  onFrame: FrameSink = () => {};
+  readonly #socket: net.Socket;
+  readonly #end = deferred<Error>();
+  readonly #splitter: FrameSplitter;
+  #flushAsked = false;
+  #isOver = false;
+
+  private constructor(endpoint: Endpoint, socket: net.Socket, frameBytesMax: number) {
+    this.endpoint = endpoint;
+    this.#socket = socket;
+    this.ended = this.#end.promise;
+    this.#splitter = new FrameSplitter(frameBytesMax, (bytes, start, end, borrowed) =>
+      this.onFrame(bytes, start, end, borrowed),
+    );
+    socket.setNoDelay(true);
+    socket.on('error', (error) => this.close(error));
+    socket.on('close', () =>
+      this.close(new Error(`${hostText(endpoint.host)} closed the connection`)),
+    );
+    socket.on('data', (chunk) => this.#received(chunk));
+  }
+
+  /** Opens a connection, or rejects with why not. TLS: the certificate and its name are verified. */
+  static open(
+    endpoint: Endpoint,
+    options: { tls?: TlsOptions | undefined; frameBytesMax: number; signal: AbortSignal },
+  ): Promise<Transport> {
+    const { host, address } = endpoint;
+    const { signal } = options;
+    return new Promise((resolve, reject) => {
+      if (signal.aborted) return reject(signal.reason);
+      const to = { host: address, port: host.port };
+      // Without a name to check against, TLS checks the address; both are what the caller asked for.
+      const named = net.isIP(host.name) ? {} : { servername: host.name };
+      const socket = options.tls
+        ? tls.connect({ ...named, ...options.tls, ...to })
+        : net.connect(to);
+      const failed = (error: unknown) => {
+        socket.destroy();
+        settle();
+        reject(error);
+      };
+      const aborted = () => failed(signal.reason);
+      const closed = () => failed(new Error('closed while connecting'));
+      const opened = () => {
+        settle();
+        resolve(new Transport(endpoint, socket, options.frameBytesMax));
+      };
+      const settle = () => {
+        signal.removeEventListener('abort', aborted);
+        socket.off('error', failed).off('close', closed);
+        // A socket may still fail after it was given up; without a listener that ends the process.
+        socket.on('error', () => {});
+      };
+      signal.addEventListener('abort', aborted);
+      socket.on('error', failed).on('close', closed);
+      socket.once(options.tls ? 'secureConnect' : 'connect', opened);
+    });
+  }
+
+  get localAddress(): string {
+    return `${this.#socket.localAddress}:${this.#socket.localPort}`;
+  }
+
+  /** Sends what `writer` holds, once the code that runs now is done. */
+  flushSoon(): void {
+    if (this.#flushAsked || this.#isOver) return;
+    this.#flushAsked = true;
+    process.nextTick(() => this.flush());
+  }
+
+  flush(): void {
+    this.#flushAsked = false;
+    const { length } = this.writer;
+    if (length === 0 || this.#isOver) return;
+    if (length < copyBelowBytes) {
+      this.#socket.write(Buffer.from(this.writer.written()));
+      this.writer.truncate(0);
+    } else {
+      this.#socket.write(this.writer.detach(length));
+    }
+  }
+
+  /** Bytes that the kernel has not taken yet. */
+  get unsentBytes(): number {
+    return this.#socket.writableLength;
+  }
+
+  close(reason: Error): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#socket.destroy();
+    this.#end.resolve(reason);
+  }
+
+  /** Lets what was written go out, then closes. */
+  closeGently(reason: Error): void {
+    if (this.#isOver) return;
+    this.flush();
+    this.#isOver = true;
+    this.#socket.end(() => this.#socket.destroy());
+    this.#end.resolve(reason);
+  }
+
+  #received(chunk: Buffer): void {
+    if (this.#isOver) return;
+    try {
+      this.#splitter.push(chunk);
+    } catch (error) {
+      this.close(error instanceof Error ? error : new Error(String(error)));
+    }
+  }
+}

@@ -1,0 +1,317 @@
+/**
+ * Every change at a path, or at and below it, as an async iterator without gaps.
+ *
+ * A persistent watch tells of changes while there is a link; what happens while there is none it
+ * never tells. So the stream knows each node's czxid and version, and after every reconnect looks at
+ * all of them again. What differs was missed, and is told, in the order of the transactions, before
+ * anything that the new link brings. Each event moves a node's version by one here as it does on the
+ * server, so that a change is never told twice.
+ *
+ * Several changes of one node's data during a gap are told as one; a node that came and went in it is
+ * not told of at all. Memory grows with the nodes watched, up to `nodesMax`; changes that the reader
+ * has not taken wait, up to `bufferMax`. Past either limit the stream ends with an error.
+ */
+
+import { childOf, isZkError, type StatView, wireOf } from '../protocol/index.ts';
+import { type Deferred, deferred } from '../support/index.ts';
+import type { Client } from './client.ts';
+import type { Core } from './core.ts';
+import { KnownNodes } from './known-nodes.ts';
+import type { Listener, WatchEvent } from './watches.ts';
+
+export interface WatchOptions {
+  /** All nodes below too. Then `childrenChanged` is never told: the children themselves are. */
+  readonly recursive?: boolean;
+  /** Ends the stream; the loop over it then throws the signal's reason. */
+  readonly signal?: AbortSignal;
+  /** Changes that wait for the reader. 10,000. */
+  readonly bufferMax?: number;
+  /** Nodes that a recursive watch may span. 1,000,000. */
+  readonly nodesMax?: number;
+}
+
+export interface Change {
+  readonly type: 'created' | 'deleted' | 'dataChanged' | 'childrenChanged';
+  readonly path: string;
+  /** The transaction, where it is known: a deletion that was missed has none, nor have live events before 3.9. */
+  readonly zxid: bigint | null;
+  /** Found by comparing after a gap, and not told by the server as it happened. */
+  readonly late: boolean;
+}
+
+/** The reader or the tree was too much for the limits that were set. */
+export class WatchOverflowError extends Error {
+  override readonly name = 'WatchOverflowError';
+  readonly code = 'WATCH_OVERFLOW';
+}
+
+/** Nodes that are looked at at once. */
+const lookAtOnce = 64;
+const noNode = wireOf('NO_NODE');
+
+export class WatchStream implements AsyncIterableIterator<Change> {
+  readonly path: string;
+  readonly #client: Client;
+  readonly #core: Core;
+  readonly #options: Required<Omit<WatchOptions, 'signal'>>;
+  readonly #signal: AbortSignal | undefined;
+  readonly #ready = deferred();
+  readonly #known: KnownNodes;
+  readonly #listener: Listener;
+  readonly #stopListening: () => void;
+  #queue: Change[] = [];
+  #taken = 0;
+  #readers: Deferred<IteratorResult<Change>>[] = [];
+  #end: { readonly error?: unknown } | undefined;
+  /** Counts links. A look at the tree is worth something only for as long as its link lasts. */
+  #epoch = 0;
+  #nextEpoch = deferred();
+  #isArmed = false;
+  /** Live changes that wait until those missed before them are known. */
+  #held: Change[] | undefined;
+
+  constructor(client: Client, core: Core, path: string, options: WatchOptions) {
+    this.path = path;
+    this.#client = client;
+    this.#core = core;
+    this.#options = {
+      recursive: options.recursive ?? false,
+      bufferMax: options.bufferMax ?? 10_000,
+      nodesMax: options.nodesMax ?? 1_000_000,
+    };
+    this.#known = new KnownNodes(this.#options.recursive);
+    this.#signal = options.signal;
+    this.#listener = core.direct((event) => this.#heard(event));
+    const stopHearing = core.onLinked((sameSession) => this.#linked(sameSession));
+    const aborted = () => this.#finish({ error: this.#signal?.reason });
+    this.#stopListening = () => {
+      stopHearing();
+      this.#signal?.removeEventListener('abort', aborted);
+    };
+    this.#ready.promise.catch(() => {}); // told to whoever reads, too
+    if (this.#signal?.aborted) aborted();
+    else {
+      this.#signal?.addEventListener('abort', aborted, { once: true });
+      void this.#run();
+    }
+  }
+
+  /** Resolves once the watch is set and the tree is known: from then on nothing is missed. */
+  get ready(): Promise<void> {
+    return this.#ready.promise;
+  }
+
+  // ── the reader's side ─────────────────────────────────────────────────────────────────────────
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  next(): Promise<IteratorResult<Change>> {
+    const change = this.#queue[this.#taken];
+    if (change !== undefined) {
+      this.#taken += 1;
+      if (this.#taken === this.#queue.length) {
+        this.#queue = [];
+        this.#taken = 0;
+      }
+      return Promise.resolve({ done: false, value: change });
+    }
+    if (this.#end !== undefined) {
+      const { error } = this.#end;
+      this.#end = {}; // an iterator fails once; then it is done
+      return error === undefined
+        ? Promise.resolve({ done: true, value: undefined })
+        : Promise.reject(error);
+    }
+    const reader = deferred<IteratorResult<Change>>();
+    this.#readers.push(reader);
+    return reader.promise;
+  }
+
+  async return(): Promise<IteratorResult<Change>> {
+    this.#finish({});
+    return { done: true, value: undefined };
+  }
+
+  async close(): Promise<void> {
+    await this.return();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.return();
+  }
+
+  #push(change: Change): void {
+    if (this.#end !== undefined) return;
+    const reader = this.#readers.shift();
+    if (reader !== undefined) {
+      reader.resolve({ done: false, value: change });
+      return;
+    }
+    if (this.#taken > 1024 && this.#taken * 2 > this.#queue.length) {
+      this.#queue = this.#queue.slice(this.#taken);
+      this.#taken = 0;
+    }
+    this.#queue.push(change);
+    const { bufferMax } = this.#options;
+    if (this.#queue.length - this.#taken > bufferMax) {
+      const why = `more than ${bufferMax} changes wait to be read; read the tree anew and watch again, or set bufferMax`;
+      this.#finish({ error: new WatchOverflowError(`watch ${this.path}: ${why}`) });
+    }
+  }
+
+  #finish(end: { error?: unknown }): void {
+    if (this.#end !== undefined) return;
+    const [first, ...others] = this.#readers.splice(0);
+    if (first !== undefined && end.error !== undefined) first.reject(end.error);
+    else first?.resolve({ done: true, value: undefined });
+    for (const reader of others) reader.resolve({ done: true, value: undefined });
+    this.#end = first === undefined ? end : {};
+    this.#ready.reject(end.error ?? new Error(`watch ${this.path} was closed`));
+    this.#stopListening();
+    this.#nextEpoch.resolve();
+    this.#known.clear();
+    this.#removeWatch();
+  }
+
+  /** Best effort: a server that cannot be asked now will not be asked to set it again either. */
+  #removeWatch(): void {
+    const full = this.#core.toServer(this.path);
+    const kind = this.#options.recursive ? 'recursive' : 'persistent';
+    if (!this.#core.watches.listeners(kind, full).has(this.#listener)) return;
+    this.#core.watches.remove(kind, full, this.#listener);
+    if (this.#core.watches.has(kind, full) || this.#client.state.name !== 'connected') return;
+    const type = this.#options.recursive ? 5 : 4;
+    this.#core.call('removeWatches', { path: full, type }, this.path, {}).catch(() => {});
+  }
+
+  // ── the server's side ─────────────────────────────────────────────────────────────────────────
+
+  async #run(): Promise<void> {
+    while (this.#end === undefined) {
+      const epoch = this.#epoch;
+      try {
+        if (!this.#isArmed) await this.#arm();
+        await this.#lookAround(epoch);
+        this.#ready.resolve();
+      } catch (error) {
+        const isLinkOver = epoch !== this.#epoch || isZkError(error, 'CONNECTION_LOSS');
+        const isRenewed = isZkError(error, 'SESSION_EXPIRED') && this.#willRenew;
+        if (!isLinkOver && !isRenewed) this.#finish({ error });
+      }
+      this.#release();
+      if (this.#end === undefined && epoch === this.#epoch) await this.#nextEpoch.promise;
+    }
+  }
+
+  get #willRenew(): boolean {
+    return this.#core.settings.renew && !this.#core.isClosed;
+  }
+
+  #linked(sameSession: boolean): void {
+    this.#epoch += 1;
+    if (!sameSession) this.#isArmed = false;
+    if (this.#known.hasLooked) this.#held ??= [];
+    this.#nextEpoch.resolve();
+    this.#nextEpoch = deferred();
+  }
+
+  async #arm(): Promise<void> {
+    const full = this.#core.toServer(this.path);
+    const { recursive } = this.#options;
+    const request = { path: full, mode: recursive ? 1 : 0 };
+    await this.#core.call('addWatch', request, this.path, {}, (err) => {
+      if (err !== 0 || this.#end !== undefined) return;
+      this.#core.watches.add(recursive ? 'recursive' : 'persistent', full, this.#listener);
+      this.#isArmed = true;
+    });
+  }
+
+  #heard({ type, path, zxid }: WatchEvent): void {
+    if (type === 'none') {
+      this.#isArmed = false;
+      if (this.#willRenew) return;
+      const isClosed = this.#core.isClosed || this.#core.session.state.name === 'closed';
+      this.#finish(isClosed ? {} : { error: this.#core.session.endError('watch', this.path) });
+      return;
+    }
+    if (type === 'persistentWatchRemoved') {
+      this.#finish({});
+      return;
+    }
+    if (
+      !(
+        type === 'created' ||
+        type === 'deleted' ||
+        type === 'dataChanged' ||
+        type === 'childrenChanged'
+      )
+    ) {
+      return;
+    }
+    this.#known.happened(type, path, zxid);
+    const change: Change = { type, path, zxid, late: false };
+    if (this.#held === undefined) this.#push(change);
+    else this.#held.push(change);
+    this.#checkSize();
+  }
+
+  /** Looks at every node there is, and learns what was missed. */
+  async #lookAround(epoch: number): Promise<void> {
+    this.#known.beginLook(this.#core.session.lastZxid);
+    let paths = [this.path];
+    while (paths.length > 0) {
+      const batch = paths.slice(0, lookAtOnce);
+      paths = paths.slice(lookAtOnce);
+      await Promise.all(batch.map((path) => this.#look(path, epoch, paths)));
+      if (epoch !== this.#epoch || this.#end !== undefined) return;
+    }
+    this.#known.endLook();
+  }
+
+  async #look(path: string, epoch: number, further: string[]): Promise<void> {
+    const full = this.#core.toServer(path);
+    try {
+      // What it says is taken in as it comes off the link, so that it and the events keep their order.
+      await this.#core.call(
+        'getChildren2',
+        { path: full, watch: false },
+        path,
+        {},
+        (err, response) => {
+          if (epoch !== this.#epoch || this.#end !== undefined) return;
+          if (err === noNode) this.#known.missing(path);
+          if (err !== 0 || response === undefined) return;
+          this.#known.seen(path, response.stat as StatView);
+          if (!this.#options.recursive) return;
+          for (const name of response.children) further.push(childOf(path, name));
+          this.#checkSize();
+        },
+      );
+    } catch (error) {
+      if (!isZkError(error, 'NO_NODE', 'NO_AUTH')) throw error;
+    }
+  }
+
+  /** What was missed goes first; what came live meanwhile follows. */
+  #release(): void {
+    const held = this.#held ?? [];
+    this.#held = undefined;
+    for (const { type, path, zxid } of this.#known.takeMissed()) {
+      this.#push({ type, path, zxid, late: true });
+    }
+    for (const change of held) this.#push(change);
+  }
+
+  #checkSize(): void {
+    const { nodesMax, bufferMax } = this.#options;
+    if (this.#known.size > nodesMax) {
+      const why = `more than ${nodesMax} nodes; watch less of the tree, or set nodesMax`;
+      this.#finish({ error: new WatchOverflowError(`watch ${this.path}: ${why}`) });
+    } else if ((this.#held?.length ?? 0) > bufferMax) {
+      const why = `more than ${bufferMax} changes while the tree was looked at; set bufferMax`;
+      this.#finish({ error: new WatchOverflowError(`watch ${this.path}: ${why}`) });
+    }
+  }
+}

@@ -1,0 +1,146 @@
+/**
+ * Who listens to what: the client's side of every watch that a server holds for this session.
+ *
+ * In: listeners by kind and path, notifications off the link. Out: calls of the listeners, and after
+ * a reconnect the requests that set all watches again. A server keeps one watch for each kind and
+ * path of a link, however many listeners stand behind it here.
+ */
+
+import {
+  type EventType,
+  parentOf,
+  type SetWatches2,
+  setWatchesBytesMax,
+} from '../protocol/index.ts';
+
+export interface WatchEvent {
+  readonly type: EventType;
+  readonly path: string;
+  /** The transaction that caused it, where the server says so (3.9 and later), else null. */
+  readonly zxid: bigint | null;
+}
+
+export type Listener = (event: WatchEvent) => void;
+
+export type WatchKind = 'data' | 'exist' | 'child' | 'persistent' | 'recursive';
+
+const kinds: readonly WatchKind[] = ['data', 'exist', 'child', 'persistent', 'recursive'];
+/** Kinds of which a server forgets the watch as it fires. */
+const oneShot: readonly WatchKind[] = ['data', 'exist', 'child'];
+
+/** Which kinds hear of what happened to the very node they watch. */
+const heardBy: Partial<Record<EventType, readonly WatchKind[]>> = {
+  created: ['data', 'exist', 'persistent'],
+  dataChanged: ['data', 'exist', 'persistent'],
+  deleted: ['data', 'exist', 'child', 'persistent'],
+  childrenChanged: ['child', 'persistent'],
+};
+
+export class Watches {
+  readonly #byKind: Record<WatchKind, Map<string, Set<Listener>>> = {
+    data: new Map(),
+    exist: new Map(),
+    child: new Map(),
+    persistent: new Map(),
+    recursive: new Map(),
+  };
+
+  get size(): number {
+    return kinds.reduce((sum, kind) => sum + this.#byKind[kind].size, 0);
+  }
+
+  add(kind: WatchKind, path: string, listener: Listener): void {
+    const paths = this.#byKind[kind];
+    const listeners = paths.get(path);
+    if (listeners === undefined) paths.set(path, new Set([listener]));
+    else listeners.add(listener);
+  }
+
+  has(kind: WatchKind, path: string): boolean {
+    return this.#byKind[kind].has(path);
+  }
+
+  listeners(kind: WatchKind, path: string): ReadonlySet<Listener> {
+    return this.#byKind[kind].get(path) ?? new Set();
+  }
+
+  /** Takes one listener away, or all. Returns those that were there. */
+  remove(kind: WatchKind, path: string, listener?: Listener): Listener[] {
+    const listeners = this.#byKind[kind].get(path);
+    if (listeners === undefined) return [];
+    const gone =
+      listener === undefined ? [...listeners] : listeners.has(listener) ? [listener] : [];
+    for (const one of gone) listeners.delete(one);
+    if (listeners.size === 0) this.#byKind[kind].delete(path);
+    return gone;
+  }
+
+  /** Every listener, once, that this event is for. Those of one-shot watches are let go of. */
+  take(type: EventType, path: string): Set<Listener> {
+    const found = new Set<Listener>();
+    for (const kind of heardBy[type] ?? []) {
+      for (const listener of this.#byKind[kind].get(path) ?? []) found.add(listener);
+      if (oneShot.includes(kind)) this.#byKind[kind].delete(path);
+    }
+    // The recursive kind hears of nodes below it, and never of a change in a list of children.
+    if (type !== 'childrenChanged' && this.#byKind.recursive.size > 0) {
+      for (let at: string | null = path; at !== null; at = parentOf(at)) {
+        for (const listener of this.#byKind.recursive.get(at) ?? []) found.add(listener);
+      }
+    }
+    return found;
+  }
+
+  /** Every listener there is, once; all are let go of. */
+  takeAll(): Set<Listener> {
+    const found = new Set<Listener>();
+    for (const kind of kinds) {
+      for (const listeners of this.#byKind[kind].values()) {
+        for (const listener of listeners) found.add(listener);
+      }
+      this.#byKind[kind].clear();
+    }
+    return found;
+  }
+
+  /**
+   * What sets all watches again on a new link, in requests that each stay well below what a server
+   * takes: one that is too long would be refused, on every new link, for ever (ZOOKEEPER-706).
+   */
+  *requests(relativeZxid: bigint): Generator<SetWatches2> {
+    let chunk = emptyChunk(relativeZxid);
+    let bytes = 0;
+    for (const kind of kinds) {
+      for (const path of this.#byKind[kind].keys()) {
+        const size = 4 + Buffer.byteLength(path);
+        if (bytes > 0 && bytes + size > setWatchesBytesMax) {
+          yield chunk;
+          chunk = emptyChunk(relativeZxid);
+          bytes = 0;
+        }
+        chunk[listOf[kind]].push(path);
+        bytes += size;
+      }
+    }
+    if (bytes > 0) yield chunk;
+  }
+}
+
+const listOf = {
+  data: 'dataWatches',
+  exist: 'existWatches',
+  child: 'childWatches',
+  persistent: 'persistentWatches',
+  recursive: 'persistentRecursiveWatches',
+} as const;
+
+function emptyChunk(relativeZxid: bigint): SetWatches2 {
+  return {
+    relativeZxid,
+    dataWatches: [],
+    existWatches: [],
+    childWatches: [],
+    persistentWatches: [],
+    persistentRecursiveWatches: [],
+  };
+}
