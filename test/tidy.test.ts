@@ -29,7 +29,7 @@ const rooms: Record<string, readonly string[]> = {
 };
 
 /** Rooms in which packages from outside may be imported, by name. */
-const packages: Record<string, readonly string[]> = {};
+const packages: Record<string, readonly string[]> = { cli: ['commander', 'pino', 'prom-client'] };
 
 /** Packages that a room uses when they are there and does without when they are not. */
 const optionalPeers: Record<string, readonly string[]> = { client: ['kerberos'] };

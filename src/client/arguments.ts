@@ -42,7 +42,13 @@ export function checkVersion(version: unknown): number {
 export function checkData(data: unknown): Buffer | null {
   if (data === null) return null;
   if (data === undefined) return Buffer.alloc(0);
-  if (typeof data === 'string') return Buffer.from(data, 'utf8');
+  if (typeof data === 'string') {
+    // It would go out as U+FFFD, and what is read back would be something else.
+    if (!data.isWellFormed()) {
+      throw new ArgumentError('data', 'well-formed text is wanted, without a lone surrogate');
+    }
+    return Buffer.from(data, 'utf8');
+  }
   if (Buffer.isBuffer(data)) return data;
   if (data instanceof Uint8Array) return Buffer.from(data.buffer, data.byteOffset, data.byteLength);
   throw new ArgumentError(

@@ -40,6 +40,8 @@ export class Calls {
   readonly #inFlightMax: number;
   readonly #waitingMax: number;
   #waiting: Call[] = [];
+  /** How many of those that wait were given up meanwhile. They are swept out, half at a time. */
+  #givenUp = 0;
   #inFlight: Call[] = [];
   /** Where the queue of those in flight begins: shifting an array would move it all, every time. */
   #head = 0;
@@ -56,11 +58,11 @@ export class Calls {
   }
 
   get waiting(): number {
-    return this.#waiting.length;
+    return this.#waiting.length - this.#givenUp;
   }
 
   add(call: Call): void {
-    if (this.#waiting.length >= this.#waitingMax) {
+    if (this.waiting >= this.#waitingMax) {
       throw new ZkError('THROTTLED_OP', {
         op: call.op,
         path: call.path,
@@ -72,19 +74,20 @@ export class Calls {
 
   /** Encodes what may go now. Returns whether anything did. */
   send(writer: Writer, nowMs: number, frameBytesMax: number): boolean {
-    const room = this.#inFlightMax - this.inFlight;
-    if (room <= 0 || this.#waiting.length === 0) return false;
-    const going = this.#waiting.length <= room ? this.#waiting : this.#waiting.slice(0, room);
-    this.#waiting = this.#waiting.length <= room ? [] : this.#waiting.slice(room);
+    const waiting = this.#waiting;
     let sent = false;
-    for (const call of going) {
-      if (call.settled) continue; // given up while it waited
-      if (this.#encode(call, writer, frameBytesMax)) {
+    let taken = 0;
+    while (taken < waiting.length && this.inFlight < this.#inFlightMax) {
+      const call = waiting[taken++]!;
+      if (call.settled) {
+        this.#givenUp -= 1;
+      } else if (this.#encode(call, writer, frameBytesMax)) {
         call.sentMs = nowMs;
         this.#inFlight.push(call);
         sent = true;
       }
     }
+    if (taken > 0) this.#waiting = taken === waiting.length ? [] : waiting.slice(taken);
     return sent;
   }
 
@@ -94,7 +97,13 @@ export class Calls {
     call.xid = this.#nextXid();
     writer.int(call.xid);
     writer.int(code);
-    request.write(writer, call.request);
+    try {
+      request.write(writer, call.request);
+    } catch (error) {
+      writer.truncate(start);
+      settle(call, error); // its own fault alone: those behind it must still go
+      return false;
+    }
     const length = writer.endFrame(start);
     if (length <= frameBytesMax) return true;
     writer.truncate(start);
@@ -120,8 +129,11 @@ export class Calls {
       );
     }
     const { response: type }: Op = ops[call.op];
-    const response = err === 0 ? (type.read(reader) as ResponseOf<OpName>) : undefined;
-    reader.finish();
+    let response: ResponseOf<OpName> | undefined;
+    if (err === 0) {
+      response = type.read(reader) as ResponseOf<OpName>;
+      reader.finish();
+    } // else: a failed multiRead, for one, brings an empty list along, which nobody needs
     this.#dropHead();
     call.onReply?.(err, response);
     if (!call.settled) {
@@ -158,6 +170,7 @@ export class Calls {
     this.#inFlight = [];
     this.#head = 0;
     this.#waiting = [];
+    this.#givenUp = 0;
     for (const call of cut) this.#fail(call, code, cause, ops[call.op].writes, detail);
     for (const call of waiting) this.#fail(call, code, cause, false, detail);
   }
@@ -165,8 +178,18 @@ export class Calls {
   /** The caller no longer wants it. True when it was not sent, so that it never will be. */
   abandon(call: Call, error: unknown): boolean {
     const unsent = call.xid === 0;
+    if (unsent && !call.settled) {
+      this.#givenUp += 1;
+      settle(call, error);
+      if (this.#givenUp * 2 > this.#waiting.length) this.#sweep();
+    }
     settle(call, error);
     return unsent;
+  }
+
+  #sweep(): void {
+    this.#waiting = this.#waiting.filter((call) => !call.settled);
+    this.#givenUp = 0;
   }
 
   #fail(

@@ -5,6 +5,7 @@
  * port). The port is 2181 unless said. The chroot is a path that all others stand below.
  */
 
+import net from 'node:net';
 import { pathFault } from '../protocol/index.ts';
 import { ArgumentError } from './argument-error.ts';
 
@@ -45,12 +46,22 @@ export function parseServers(text: string): Servers {
 
 function parseHost(text: string): Host {
   const bracketed = /^\[([^\]]+)\](?::(.*))?$/.exec(text);
-  if (bracketed) return { name: bracketed[1]!, port: parsePort(bracketed[2], text) };
-  const colons = text.split(':').length - 1;
-  if (colons > 1) return { name: text, port: defaultPort }; // a bare IPv6 address
-  const [name, port] = text.split(':');
+  if (bracketed) {
+    if (!net.isIPv6(bracketed[1]!)) throw noHost(text);
+    return { name: bracketed[1]!, port: parsePort(bracketed[2], text) };
+  }
+  if (net.isIPv6(text)) return { name: text, port: defaultPort };
+  const [name, port, ...more] = text.split(':');
   if (!name) throw new ArgumentError('servers', `"${text}" names no host`);
+  if (more.length > 0 || /[\s[\]]/.test(name)) throw noHost(text);
   return { name, port: parsePort(port, text) };
+}
+
+function noHost(text: string): ArgumentError {
+  return new ArgumentError(
+    'servers',
+    `"${text}" is neither host:port nor an IPv6 address, in brackets where a port follows`,
+  );
 }
 
 function parsePort(text: string | undefined, host: string): number {

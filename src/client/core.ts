@@ -46,6 +46,8 @@ export class Core {
   readonly #direct = new WeakSet<Listener>();
   /** Told of every link that a session gets: whether the session is still the same. */
   readonly #linked = new Set<(sameSession: boolean) => void>();
+  /** Told of every end of a session, with a watch or without. */
+  readonly #ended = new Set<() => void>();
   #session: Session;
   #sessions = 0;
   #isClosed = false;
@@ -163,6 +165,11 @@ export class Core {
     return () => this.#linked.delete(heard);
   }
 
+  onEnded(heard: () => void): () => void {
+    this.#ended.add(heard);
+    return () => this.#ended.delete(heard);
+  }
+
   // ── sessions ──────────────────────────────────────────────────────────────────────────────────
 
   async addAuth(info: AuthInfo): Promise<void> {
@@ -203,7 +210,10 @@ export class Core {
     }
     const hasEnded =
       state.name === 'expired' || state.name === 'authFailed' || state.name === 'closed';
-    if (hasEnded) this.tell(this.watches.takeAll(), { type: 'none', path: '', zxid: null });
+    if (hasEnded) {
+      this.tell(this.watches.takeAll(), { type: 'none', path: '', zxid: null });
+      for (const heard of this.#ended) heard();
+    }
     this.#hooks.onState(state, previous);
     if (state.name === 'expired' && this.settings.renew && !this.#isClosed) {
       this.#session = this.#newSession();

@@ -108,6 +108,12 @@ export class Dialer {
     this.#backoff.reset();
   }
 
+  /** Tries this host next, before those whose turn it is. */
+  prefer(host: Host): void {
+    this.#addresses = [];
+    this.#hosts = [host, ...this.#hosts.filter((one) => one !== host)];
+  }
+
   async #open(endpoint: Endpoint, signal: AbortSignal): Promise<Transport> {
     const { clock, attemptTimeoutMs } = this.#options;
     const limit = new AbortController();

@@ -9,6 +9,7 @@ import {
   ConnectResponse,
   errorCodeOf,
   ops,
+  ReplyHeader,
   SetSASLResponse,
   ZkError,
 } from '../protocol/index.ts';
@@ -39,9 +40,15 @@ export async function hello(
   ConnectRequest.write(writer, request);
   writer.endFrame(start);
   const answer = await answered(transport, patience, silence(request));
+  if (answer.remaining === ReplyHeader.width) throw refusalOf(ReplyHeader.read(answer).err);
   const response = ConnectResponse.read(answer);
   answer.finish();
   return response;
+}
+
+/** A server that has lost its quorum, and keeps no sessions of its own, answers as if to a request. */
+function refusalOf(err: number): ZkError {
+  return new ZkError(errorCodeOf(err), { op: 'connect' });
 }
 
 /** What a link that is closed instead of an answer most likely means. */

@@ -35,6 +35,7 @@ export {
 export { type Host, parseServers, type Servers } from './connection-string.ts';
 export type { CallOptions } from './core.ts';
 export { type Attempt, ConnectError, type Lookup } from './dialer.ts';
+export { type KerberosModule, type KerberosOptions, kerberos } from './kerberos.ts';
 export type { Logger } from './logger.ts';
 export {
   type CheckOp,
@@ -54,6 +55,7 @@ export {
 export type { ClientOptions } from './options.ts';
 export { type ProtectedOptions, unmarked } from './protected.ts';
 export type { RemoveOptions } from './remove-watches.ts';
+export { type DigestMd5Options, digestMd5 } from './sasl.ts';
 export type { Identity, SessionState } from './session-state.ts';
 export type { DeleteProgress, Walked, WalkOptions } from './subtree.ts';
 export type { TlsOptions } from './transport.ts';

@@ -7,26 +7,18 @@
  * having looked at the clock, so after a pause of the process nobody acts on what may be over.
  */
 
-import { type Infer, ProtocolError, Reader } from '../jute/index.ts';
-import {
-  type ConnectResponse,
-  eventTypeNames,
-  isZkError,
-  ops,
-  passwordBytes,
-  SetWatches,
-  SetWatches2,
-  specialXids,
-  WatcherEvent,
-  ZkError,
-} from '../protocol/index.ts';
-import { type Clock, type Deferred, deferred, type Timer } from '../support/index.ts';
+import type { Infer } from '../jute/index.ts';
+import { type ConnectResponse, isZkError, passwordBytes, ZkError } from '../protocol/index.ts';
+import { type Clock, deferred, type Timer } from '../support/index.ts';
 import type { AuthInfo, SaslMechanism } from './auth.ts';
 import { type Call, Calls } from './calls.ts';
 import { hostText } from './connection-string.ts';
+import { Conversation } from './conversation.ts';
 import { ConnectError, Dialer, type DialerOptions } from './dialer.ts';
 import { hello, negotiate, type Patience } from './handshake.ts';
 import type { Logger } from './logger.ts';
+import { ReadWriteSearch } from './read-write-search.ts';
+import { SeenZxid } from './seen-zxid.ts';
 import {
   type Identity,
   isFinal,
@@ -60,9 +52,6 @@ export interface SessionHooks {
   traceConnect<T>(context: object, work: () => Promise<T>): Promise<T>;
 }
 
-/** At least this often, so that a server with long timeouts still hears from us and we from it. */
-const pingIntervalMaxMs = 10_000;
-
 export class Session {
   readonly watches: Watches;
   readonly #options: SessionOptions;
@@ -74,18 +63,13 @@ export class Session {
   readonly #auth: AuthInfo[];
   readonly #life = new AbortController();
   readonly #ended = deferred();
-  readonly #reader = new Reader();
+  readonly #seen = new SeenZxid();
   #state: SessionState = { name: 'connecting' };
   /** Set while a server has us: calls may be sent. */
-  #transport: Transport | undefined;
-  #authReplies: Deferred<void>[] = [];
+  #conversation: Conversation | undefined;
+  /** Runs while the server that has us is read-only. */
+  #search: ReadWriteSearch | undefined;
   #timer: Timer | undefined;
-  #zxidHigh = 0;
-  #zxidLow = 0;
-  #ackedMs = 0;
-  #heardMs = 0;
-  #sentMs = 0;
-  #pingSentMs = 0;
   #isClosing = false;
   /** Whether a server with a quorum ever knew our identity: one without hands out ids of its own. */
   #isIdentityReal = false;
@@ -124,7 +108,7 @@ export class Session {
   }
 
   get lastZxid(): bigint {
-    return (BigInt(this.#zxidHigh) << 32n) | BigInt(this.#zxidLow >>> 0);
+    return this.#seen.zxid;
   }
 
   get inFlight(): number {
@@ -136,11 +120,11 @@ export class Session {
   }
 
   get endpoint(): string | undefined {
-    return this.#transport && hostText(this.#transport.endpoint.host);
+    return this.#conversation && hostText(this.#conversation.transport.endpoint.host);
   }
 
   get localAddress(): string | undefined {
-    return this.#transport?.localAddress;
+    return this.#conversation?.transport.localAddress;
   }
 
   /** What was tried since a server last took us in, and why it failed. */
@@ -157,7 +141,7 @@ export class Session {
     this.#checkClock();
     if (isFinal(this.#state) || this.#isClosing) throw this.endError(call.op, call.path);
     this.#calls.add(call);
-    this.#sendSoon();
+    this.#conversation?.sendSoon();
   }
 
   abandon(call: Call, error: unknown): void {
@@ -167,8 +151,7 @@ export class Session {
   /** Sends a proof now, if a server has us; on later links it goes first. Resolves once accepted. */
   async addAuth(info: AuthInfo): Promise<void> {
     this.#auth.push(info);
-    if (this.#transport === undefined) return;
-    await this.#sendAuth(this.#transport, info);
+    await this.#conversation?.sendAuth(info);
   }
 
   /** Asks the server to end the session, for as long as it may take; then it is over all the same. */
@@ -176,7 +159,7 @@ export class Session {
     if (isFinal(this.#state)) return this.#ended.promise;
     if (!this.#isClosing) {
       this.#isClosing = true;
-      if (this.#transport !== undefined) await this.#sayGoodbye(this.#transport);
+      if (this.#conversation !== undefined) await this.#sayGoodbye(this.#conversation);
       this.#move({ type: 'closeAsked' });
     }
     return this.#ended.promise;
@@ -184,7 +167,7 @@ export class Session {
 
   /** Lets the link go without a word, as if it had been cut. */
   dropLink(reason: Error): void {
-    this.#transport?.close(reason);
+    this.#conversation?.transport.close(reason);
   }
 
   /** Why calls fail once the session is over. */
@@ -196,9 +179,9 @@ export class Session {
   }
 
   #endDetail(): string | undefined {
-    if (this.#isClosing || this.#state.name === 'closed') return 'the client was closed';
     const { cause } = this.#state as { cause?: unknown };
-    return cause instanceof Error ? cause.message : undefined;
+    if (!this.#isClosing && cause instanceof Error) return cause.message;
+    return this.#isClosing || this.#state.name === 'closed' ? 'the client was closed' : undefined;
   }
 
   // ── the life ──────────────────────────────────────────────────────────────────────────────────
@@ -282,12 +265,19 @@ export class Session {
   #welcomed(transport: Transport, response: Infer<typeof ConnectResponse>, sentMs: number): void {
     const readOnly = response.readOnly ?? false;
     if (!readOnly) this.#isIdentityReal = true;
-    this.#ackedMs = sentMs;
-    this.#heardMs = this.#clock.nowMs();
-    this.#sentMs = this.#heardMs;
-    this.#transport = transport;
-    transport.onFrame = (bytes, start, end, borrowed) => this.#frame(bytes, start, end, borrowed);
-    this.#sendPrologue(transport);
+    this.#conversation = new Conversation(transport, {
+      calls: this.#calls,
+      watches: this.watches,
+      seen: this.#seen,
+      clock: this.#clock,
+      timeoutMs: response.timeOut,
+      frameBytesMax: this.#options.frameBytesMax,
+      onAnswered: (answeredMs) => this.#move({ type: 'answered', sentMs: answeredMs }),
+      onAuthRefused: (cause) => this.#move({ type: 'authRefused', cause }),
+      onEvent: this.#hooks.onEvent,
+    });
+    this.#conversation.begin(this.#auth);
+    if (readOnly) this.#searchReadWrite(transport);
     this.#move({
       type: 'welcomed',
       sentMs,
@@ -300,38 +290,31 @@ export class Session {
     });
   }
 
-  /** Before anything else: who we are, and the watches, set again. */
-  #sendPrologue(transport: Transport): void {
-    for (const info of this.#auth) {
-      this.#sendAuth(transport, info).catch(() => {}); // a refusal ends the session, and is told so
-    }
-    for (const request of this.watches.requests(this.lastZxid)) {
-      const hasPersistent =
-        request.persistentWatches.length + request.persistentRecursiveWatches.length > 0;
-      // 3.5 has only the older op, which is enough for the older kinds.
-      this.#write(
-        transport,
-        specialXids.setWatches,
-        hasPersistent ? ops.setWatches2.code : ops.setWatches.code,
-        (writer) => (hasPersistent ? SetWatches2 : SetWatches).write(writer, request),
-      );
-    }
-    transport.flushSoon();
-    this.#sendSoon();
+  #searchReadWrite(transport: Transport): void {
+    const { dialer, clock } = this.#options;
+    this.#search = new ReadWriteSearch({
+      hosts: dialer.hosts,
+      tls: dialer.tls,
+      clock,
+      limitMs: dialer.attemptTimeoutMs,
+      onFound: (host) => {
+        this.#dialer.prefer(host);
+        transport.close(new Error(`${hostText(host)} has a quorum; going there`));
+      },
+    });
   }
 
   #linkLost(reason: Error): void {
-    this.#transport = undefined;
-    for (const reply of this.#authReplies.splice(0)) {
-      reply.reject(new ZkError('CONNECTION_LOSS', { op: 'auth', cause: reason }));
-    }
+    this.#conversation?.end(reason);
+    this.#conversation = undefined;
+    this.#search?.stop();
     this.#logger.warn({ err: reason }, 'link lost');
     this.#checkClock();
     this.#move({ type: 'lost' });
     if (!isFinal(this.#state)) this.#calls.linkLost(reason);
   }
 
-  async #sayGoodbye(transport: Transport): Promise<void> {
+  async #sayGoodbye(conversation: Conversation): Promise<void> {
     const gone = deferred();
     const call: Call<'closeSession'> = {
       op: 'closeSession',
@@ -347,113 +330,13 @@ export class Session {
     const timer = this.#clock.after(this.#options.closeTimeoutMs, () => gone.resolve());
     try {
       this.#calls.add(call as unknown as Call);
-      this.#sendSoon();
-      await Promise.race([gone.promise, transport.ended, this.#ended.promise]);
+      conversation.sendSoon();
+      await Promise.race([gone.promise, conversation.transport.ended, this.#ended.promise]);
     } catch {
       // So many calls wait that even this one finds no room: the server will notice by itself.
     } finally {
       timer.cancel();
     }
-  }
-
-  // ── frames ────────────────────────────────────────────────────────────────────────────────────
-
-  #frame(bytes: Buffer, start: number, end: number, borrowed: boolean): void {
-    const reader = this.#reader.reset(bytes, start, end, borrowed);
-    this.#heardMs = this.#clock.nowMs();
-    const xid = reader.int();
-    const zxidHigh = reader.int();
-    const zxidLow = reader.int();
-    const err = reader.int();
-    if (xid === specialXids.notification) {
-      this.#notified(reader, zxidHigh, zxidLow);
-      return;
-    }
-    this.#sawZxid(zxidHigh, zxidLow);
-    let sentMs = this.#pingSentMs;
-    if (xid > 0) sentMs = this.#calls.reply(xid, err, reader);
-    else if (xid === specialXids.auth) this.#authReplied(err);
-    else if (xid !== specialXids.ping && xid !== specialXids.setWatches) {
-      throw new ProtocolError(`a reply with xid ${xid}, which no request has`);
-    }
-    if (sentMs > this.#ackedMs) {
-      this.#ackedMs = sentMs;
-      this.#move({ type: 'answered', sentMs });
-    }
-    if (this.#calls.waiting > 0) this.#sendSoon();
-  }
-
-  #notified(reader: Reader, zxidHigh: number, zxidLow: number): void {
-    const event = WatcherEvent.read(reader);
-    reader.finish();
-    const type = eventTypeNames.get(event.type);
-    if (type === undefined)
-      throw new ProtocolError(`an event of type ${event.type}, which there is none`);
-    const hasZxid = zxidHigh >= 0 && (zxidHigh | zxidLow) !== 0;
-    const zxid = hasZxid ? (BigInt(zxidHigh) << 32n) | BigInt(zxidLow >>> 0) : null;
-    this.#hooks.onEvent(this.watches.take(type, event.path), { type, path: event.path, zxid });
-  }
-
-  /** Only replies count: an event's zxid may run ahead of what this session has been answered. */
-  #sawZxid(high: number, low: number): void {
-    if (high > this.#zxidHigh || (high === this.#zxidHigh && low >>> 0 > this.#zxidLow >>> 0)) {
-      this.#zxidHigh = high;
-      this.#zxidLow = low;
-    }
-  }
-
-  #authReplied(err: number): void {
-    const reply = this.#authReplies.shift();
-    if (err === 0) {
-      reply?.resolve();
-      return;
-    }
-    const refused = new ZkError('AUTH_FAILED', { op: 'auth' });
-    reply?.reject(refused);
-    this.#move({ type: 'authRefused', cause: refused });
-  }
-
-  #sendAuth(transport: Transport, { scheme, auth }: AuthInfo): Promise<void> {
-    const reply = deferred();
-    this.#authReplies.push(reply);
-    this.#write(transport, specialXids.auth, ops.auth.code, (writer) =>
-      ops.auth.request.write(writer, { type: 0, scheme, auth }),
-    );
-    transport.flushSoon();
-    return reply.promise;
-  }
-
-  #write(
-    { writer }: Transport,
-    xid: number,
-    code: number,
-    body: (writer: Transport['writer']) => void,
-  ): void {
-    const start = writer.beginFrame();
-    writer.int(xid);
-    writer.int(code);
-    body(writer);
-    writer.endFrame(start);
-  }
-
-  #sendAsked = false;
-
-  /** All that is asked for in one tick goes out as one: encoded at its end, in one write. */
-  #sendSoon(): void {
-    if (this.#sendAsked || this.#transport === undefined) return;
-    this.#sendAsked = true;
-    process.nextTick(() => {
-      this.#sendAsked = false;
-      if (this.#transport === undefined) return;
-      this.#sendNow(this.#transport);
-      this.#transport.flush();
-    });
-  }
-
-  #sendNow(transport: Transport): void {
-    const nowMs = this.#clock.nowMs();
-    if (this.#calls.send(transport.writer, nowMs, this.#options.frameBytesMax))
-      this.#sentMs = nowMs;
   }
 
   // ── time ──────────────────────────────────────────────────────────────────────────────────────
@@ -468,41 +351,16 @@ export class Session {
     this.#move({ type: 'ticked', nowMs, cause: new ConnectError(why, attempts) });
   }
 
+  /** Wakes when the session may be over. The deadline moves with every answer, the timer only when it fires. */
   #schedule(): void {
     this.#timer?.cancel();
     this.#timer = undefined;
     const state = this.#state;
     if (state.name !== 'connected' && state.name !== 'suspended') return;
-    const { timeoutMs } = state.identity;
-    let dueMs = state.deadlineMs;
-    if (state.name === 'connected') {
-      dueMs = Math.min(
-        dueMs,
-        this.#heardMs + silenceMax(timeoutMs),
-        this.#sentMs + pingEvery(timeoutMs),
-      );
-    }
-    this.#timer = this.#clock.after(dueMs - this.#clock.nowMs(), () => this.#ticked());
-  }
-
-  #ticked(): void {
-    this.#checkClock();
-    const state = this.#state;
-    if (state.name === 'connected' && this.#transport !== undefined) {
-      const nowMs = this.#clock.nowMs();
-      const { timeoutMs } = state.identity;
-      const silentMs = nowMs - this.#heardMs;
-      if (silentMs >= silenceMax(timeoutMs)) {
-        const host = hostText(this.#transport.endpoint.host);
-        this.#transport.close(new Error(`${host} was silent for ${Math.round(silentMs)} ms`));
-      } else if (nowMs - this.#sentMs >= pingEvery(timeoutMs)) {
-        this.#write(this.#transport, specialXids.ping, ops.ping.code, () => {});
-        this.#transport.flush();
-        this.#sentMs = nowMs;
-        this.#pingSentMs = nowMs;
-      }
-    }
-    this.#schedule();
+    this.#timer = this.#clock.after(state.deadlineMs - this.#clock.nowMs(), () => {
+      this.#checkClock();
+      this.#schedule();
+    });
   }
 
   get #identity(): Identity | undefined {
@@ -530,16 +388,6 @@ export class Session {
     this.#life.abort(error);
     const code = error.code as 'SESSION_EXPIRED' | 'AUTH_FAILED';
     this.#calls.sessionEnded(code, error.cause, this.#endDetail());
-    this.#transport?.closeGently(error);
+    this.#conversation?.transport.closeGently(error);
   }
-}
-
-/** As Java's client has it: two thirds of the timeout without a word, and the link is given up. */
-function silenceMax(timeoutMs: number): number {
-  return (timeoutMs * 2) / 3;
-}
-
-/** Early enough that one lost ping is not the end of the link. */
-function pingEvery(timeoutMs: number): number {
-  return Math.min(timeoutMs / 3, pingIntervalMaxMs);
 }

@@ -48,6 +48,7 @@ export class WatchOverflowError extends Error {
 /** Nodes that are looked at at once. */
 const lookAtOnce = 64;
 const noNode = wireOf('NO_NODE');
+const noAuth = wireOf('NO_AUTH');
 
 export class WatchStream implements AsyncIterableIterator<Change> {
   readonly path: string;
@@ -67,6 +68,7 @@ export class WatchStream implements AsyncIterableIterator<Change> {
   #epoch = 0;
   #nextEpoch = deferred();
   #isArmed = false;
+  #toldZxid = 0n;
   /** Live changes that wait until those missed before them are known. */
   #held: Change[] | undefined;
 
@@ -83,9 +85,11 @@ export class WatchStream implements AsyncIterableIterator<Change> {
     this.#signal = options.signal;
     this.#listener = core.direct((event) => this.#heard(event));
     const stopHearing = core.onLinked((sameSession) => this.#linked(sameSession));
+    const stopHearingEnds = core.onEnded(() => this.#sessionEnded());
     const aborted = () => this.#finish({ error: this.#signal?.reason });
     this.#stopListening = () => {
       stopHearing();
+      stopHearingEnds();
       this.#signal?.removeEventListener('abort', aborted);
     };
     this.#ready.promise.catch(() => {}); // told to whoever reads, too
@@ -193,25 +197,30 @@ export class WatchStream implements AsyncIterableIterator<Change> {
       const epoch = this.#epoch;
       try {
         if (!this.#isArmed) await this.#arm();
-        await this.#lookAround(epoch);
-        this.#ready.resolve();
+        if (await this.#lookAround(epoch)) {
+          this.#ready.resolve();
+          this.#release();
+        }
       } catch (error) {
         const isLinkOver = epoch !== this.#epoch || isZkError(error, 'CONNECTION_LOSS');
         const isRenewed = isZkError(error, 'SESSION_EXPIRED') && this.#willRenew;
         if (!isLinkOver && !isRenewed) this.#finish({ error });
       }
-      this.#release();
       if (this.#end === undefined && epoch === this.#epoch) await this.#nextEpoch.promise;
     }
   }
 
   get #willRenew(): boolean {
-    return this.#core.settings.renew && !this.#core.isClosed;
+    const { settings, isClosed, session } = this.#core;
+    const { name } = session.state;
+    return settings.renew && !isClosed && name !== 'closed' && name !== 'authFailed';
   }
 
   #linked(sameSession: boolean): void {
     this.#epoch += 1;
     if (!sameSession) this.#isArmed = false;
+    // A new session has been told nothing yet, so nothing is known to be older than the gap.
+    this.#toldZxid = sameSession ? this.#core.session.lastZxid : 0n;
     if (this.#known.hasLooked) this.#held ??= [];
     this.#nextEpoch.resolve();
     this.#nextEpoch = deferred();
@@ -228,14 +237,14 @@ export class WatchStream implements AsyncIterableIterator<Change> {
     });
   }
 
+  #sessionEnded(): void {
+    this.#isArmed = false;
+    if (this.#willRenew) return;
+    const isClosed = this.#core.isClosed;
+    this.#finish(isClosed ? {} : { error: this.#core.session.endError('watch', this.path) });
+  }
+
   #heard({ type, path, zxid }: WatchEvent): void {
-    if (type === 'none') {
-      this.#isArmed = false;
-      if (this.#willRenew) return;
-      const isClosed = this.#core.isClosed || this.#core.session.state.name === 'closed';
-      this.#finish(isClosed ? {} : { error: this.#core.session.endError('watch', this.path) });
-      return;
-    }
     if (type === 'persistentWatchRemoved') {
       this.#finish({});
       return;
@@ -252,22 +261,27 @@ export class WatchStream implements AsyncIterableIterator<Change> {
     }
     this.#known.happened(type, path, zxid);
     const change: Change = { type, path, zxid, late: false };
-    if (this.#held === undefined) this.#push(change);
-    else this.#held.push(change);
+    if (this.#held === undefined) {
+      this.#tellMissed();
+      this.#push(change);
+    } else this.#held.push(change);
     this.#checkSize();
   }
 
-  /** Looks at every node there is, and learns what was missed. */
-  async #lookAround(epoch: number): Promise<void> {
-    this.#known.beginLook(this.#core.session.lastZxid);
+  /** Looks at every node there is, and learns what was missed. False when it was broken off. */
+  async #lookAround(epoch: number): Promise<boolean> {
+    this.#known.beginLook(this.#toldZxid);
+    // What a look that was broken off had held back is found again by this one.
+    if (this.#known.hasLooked) this.#held = [];
     let paths = [this.path];
     while (paths.length > 0) {
       const batch = paths.slice(0, lookAtOnce);
       paths = paths.slice(lookAtOnce);
       await Promise.all(batch.map((path) => this.#look(path, epoch, paths)));
-      if (epoch !== this.#epoch || this.#end !== undefined) return;
+      if (epoch !== this.#epoch || this.#end !== undefined) return false;
     }
     this.#known.endLook();
+    return true;
   }
 
   async #look(path: string, epoch: number, further: string[]): Promise<void> {
@@ -282,6 +296,7 @@ export class WatchStream implements AsyncIterableIterator<Change> {
         (err, response) => {
           if (epoch !== this.#epoch || this.#end !== undefined) return;
           if (err === noNode) this.#known.missing(path);
+          if (err === noAuth) this.#known.unreadable(path);
           if (err !== 0 || response === undefined) return;
           this.#known.seen(path, response.stat as StatView);
           if (!this.#options.recursive) return;
@@ -298,10 +313,14 @@ export class WatchStream implements AsyncIterableIterator<Change> {
   #release(): void {
     const held = this.#held ?? [];
     this.#held = undefined;
+    this.#tellMissed();
+    for (const change of held) this.#push(change);
+  }
+
+  #tellMissed(): void {
     for (const { type, path, zxid } of this.#known.takeMissed()) {
       this.#push({ type, path, zxid, late: true });
     }
-    for (const change of held) this.#push(change);
   }
 
   #checkSize(): void {

@@ -83,7 +83,8 @@ export class Watches {
       if (oneShot.includes(kind)) this.#byKind[kind].delete(path);
     }
     // The recursive kind hears of nodes below it, and never of a change in a list of children.
-    if (type !== 'childrenChanged' && this.#byKind.recursive.size > 0) {
+    const isBelow = path.startsWith('/') && type !== 'childrenChanged' && type !== 'none';
+    if (isBelow && this.#byKind.recursive.size > 0) {
       for (let at: string | null = path; at !== null; at = parentOf(at)) {
         for (const listener of this.#byKind.recursive.get(at) ?? []) found.add(listener);
       }

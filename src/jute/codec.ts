@@ -11,9 +11,9 @@ export function encode<T>(type: Type<T>, value: T): Buffer {
 }
 
 /** The whole of `bytes` is one value; bytes left over are an error. */
-export function decode<T>(type: Type<T>, bytes: Buffer): T {
+export function decode<R extends Type<unknown>>(type: R, bytes: Buffer): ReturnType<R['read']> {
   const reader = new Reader(bytes);
-  const value = type.read(reader);
+  const value = type.read(reader) as ReturnType<R['read']>;
   reader.finish();
   return value;
 }

@@ -74,6 +74,8 @@ export const buffer: Type<Buffer | null> = scalar(
 
 /** A list. Null on the wire reads as empty, as every use of it in ZooKeeper means the same. */
 export function vector<T>(item: Type<T>): Type<T[]> & { readonly item: Type<T> } {
+  // Against what is left, a count of items that take nothing could never be found too high.
+  if (item.widthMin === 0) throw new Error(`${item.name} takes no bytes and can't stand in a list`);
   return {
     name: `vector<${item.name}>`,
     width: undefined,

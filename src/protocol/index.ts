@@ -1,4 +1,5 @@
 export * from './acls.ts';
+export { DigestMd5Client, DigestMd5Server } from './digest-md5.ts';
 export * from './errors.ts';
 export * from './limits.ts';
 export * from './meaning.ts';

@@ -63,5 +63,6 @@ export function isWithin(path: string, ancestor: string): boolean {
 
 /** The suffix of a sequential create: Java's %010d, so a counter past 2^31-1 comes out negative. */
 export function sequenceSuffix(counter: number): string {
-  return counter < 0 ? `-${String(-counter).padStart(9, '0')}` : String(counter).padStart(10, '0');
+  const int = counter | 0;
+  return int < 0 ? `-${String(-int).padStart(9, '0')}` : String(int).padStart(10, '0');
 }

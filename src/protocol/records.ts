@@ -117,6 +117,8 @@ export const CreateTTLRequest = record('CreateTTLRequest', {
 export type CreateTTLRequest = Infer<typeof CreateTTLRequest>;
 
 export const DeleteRequest = record('DeleteRequest', { path: ustring, version: int });
+/** Not in zookeeper.jute: org.apache.zookeeper.DeleteContainerRequest, as of 3.9. */
+export const DeleteContainerRequest = record('DeleteContainerRequest', { path: ustring });
 export const ExistsRequest = record('ExistsRequest', { path: ustring, watch: bool });
 export const GetDataRequest = record('GetDataRequest', { path: ustring, watch: bool });
 export const SetDataRequest = record('SetDataRequest', {

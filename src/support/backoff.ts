@@ -1,6 +1,6 @@
 /**
- * How long to wait before the next try: doubling from `firstMs` up to `maxMs`, and then a random
- * part of that ("full jitter"), so that a thousand clients of one dead server don't return as one.
+ * How long to wait before the next try: doubling from `firstMs` up to `maxMs`, and of that one half
+ * and a random part of the other, so that a thousand clients of one dead server don't return as one.
  */
 
 export interface BackoffOptions {

@@ -77,7 +77,8 @@ export class ManualClock implements Clock {
       this.#nowMs = Math.max(this.#nowMs, next.dueMs);
       next.fire();
     }
-    this.#nowMs = untilMs;
+    // A timer may have moved the clock itself, and further.
+    this.#nowMs = Math.max(this.#nowMs, untilMs);
   }
 
   /** Sets the calendar alone, as an operator or NTP would. */

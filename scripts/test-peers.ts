@@ -1,0 +1,32 @@
+/**
+ * Runs the stories on real ZooKeeper servers, and what else needs a peer. Prints which peers there
+ * are. One that is missing is left out with a sentence on how to get it; under CI that is a failure.
+ */
+
+import { spawnSync } from 'node:child_process';
+import { findZooKeepers } from '../test/peers/zookeeper.ts';
+
+const say = (line: string) => console.error(`peers: ${line}`);
+const { found, missing } = await findZooKeepers(say);
+for (const { name, version } of found) say(`using ${name} (ZooKeeper ${version})`);
+for (const { name, how } of missing) say(`${name} is missing: ${how}`);
+if (missing.length > 0 && process.env.CI === 'true') {
+  say('a missing peer is a failure when CI=true');
+  process.exit(1);
+}
+if (found.length === 0) {
+  say('no peer is here, so nothing was run');
+  process.exit(0);
+}
+const { status } = spawnSync(
+  process.execPath,
+  [
+    'node_modules/vitest/vitest.mjs',
+    'run',
+    '--config',
+    'vitest.peers.config.ts',
+    ...process.argv.slice(2),
+  ],
+  { stdio: 'inherit' },
+);
+process.exit(status ?? 1);

@@ -1,0 +1,210 @@
+/**
+ * One link, from the moment a server took us in until it breaks: requests out, replies and events in,
+ * and a ping when it has been quiet.
+ *
+ * In: calls that wait, frames. Out: settled calls, events, and what the session must know: when the
+ * last request left that was answered. A server that is silent for too long is given up.
+ */
+
+import { ProtocolError, Reader } from '../jute/index.ts';
+import {
+  eventTypeNames,
+  ops,
+  SetWatches,
+  SetWatches2,
+  specialXids,
+  WatcherEvent,
+  ZkError,
+} from '../protocol/index.ts';
+import { type Clock, type Deferred, deferred, type Timer } from '../support/index.ts';
+import type { AuthInfo } from './auth.ts';
+import type { Calls } from './calls.ts';
+import { hostText } from './connection-string.ts';
+import type { SeenZxid } from './seen-zxid.ts';
+import type { Transport } from './transport.ts';
+import type { Listener, WatchEvent, Watches } from './watches.ts';
+
+export interface ConversationOptions {
+  readonly calls: Calls;
+  readonly watches: Watches;
+  readonly seen: SeenZxid;
+  readonly clock: Clock;
+  readonly timeoutMs: number;
+  readonly frameBytesMax: number;
+  /** Something that left at `sentMs` was answered: told once for all that left together. */
+  readonly onAnswered: (sentMs: number) => void;
+  readonly onAuthRefused: (error: ZkError) => void;
+  readonly onEvent: (listeners: ReadonlySet<Listener>, event: WatchEvent) => void;
+}
+
+/** At least this often, so that a server with long timeouts still hears from us and we from it. */
+const pingIntervalMaxMs = 10_000;
+
+export class Conversation {
+  readonly transport: Transport;
+  readonly #options: ConversationOptions;
+  readonly #reader = new Reader();
+  readonly #authReplies: Deferred<void>[] = [];
+  #timer: Timer | undefined;
+  #sendAsked = false;
+  #isOver = false;
+  #ackedMs = Number.NEGATIVE_INFINITY;
+  #heardMs: number;
+  #sentMs: number;
+  #pingSentMs = Number.NEGATIVE_INFINITY;
+
+  constructor(transport: Transport, options: ConversationOptions) {
+    this.transport = transport;
+    this.#options = options;
+    this.#heardMs = options.clock.nowMs();
+    this.#sentMs = this.#heardMs;
+    transport.onFrame = (bytes, start, end, borrowed) => this.#frame(bytes, start, end, borrowed);
+  }
+
+  /** Before anything else: who we are, and the watches, set again. */
+  begin(auth: readonly AuthInfo[]): void {
+    for (const info of auth) {
+      this.sendAuth(info).catch(() => {}); // a refusal ends the session, and is told so
+    }
+    for (const request of this.#options.watches.requests(this.#options.seen.zxid)) {
+      const hasPersistent =
+        request.persistentWatches.length + request.persistentRecursiveWatches.length > 0;
+      // 3.5 has only the older op, which is enough for the older kinds.
+      const { code } = hasPersistent ? ops.setWatches2 : ops.setWatches;
+      this.#write(specialXids.setWatches, code, () =>
+        (hasPersistent ? SetWatches2 : SetWatches).write(this.transport.writer, request),
+      );
+    }
+    this.transport.flushSoon();
+    this.sendSoon();
+    this.#schedule();
+  }
+
+  /** All that is asked for in one tick goes out as one: encoded at its end, in one write. */
+  sendSoon(): void {
+    if (this.#sendAsked) return;
+    this.#sendAsked = true;
+    process.nextTick(() => {
+      this.#sendAsked = false;
+      if (this.#isOver) return;
+      const { calls, clock, frameBytesMax } = this.#options;
+      const nowMs = clock.nowMs();
+      if (calls.send(this.transport.writer, nowMs, frameBytesMax)) this.#sentMs = nowMs;
+      this.transport.flush();
+    });
+  }
+
+  /** Resolves once the server has accepted it. */
+  sendAuth({ scheme, auth }: AuthInfo): Promise<void> {
+    const reply = deferred();
+    this.#authReplies.push(reply);
+    this.#write(specialXids.auth, ops.auth.code, () =>
+      ops.auth.request.write(this.transport.writer, { type: 0, scheme, auth }),
+    );
+    this.transport.flushSoon();
+    return reply.promise;
+  }
+
+  /** The link is over: nothing of it is left behind. */
+  end(reason: Error): void {
+    this.#isOver = true;
+    this.#timer?.cancel();
+    for (const reply of this.#authReplies.splice(0)) {
+      reply.reject(new ZkError('CONNECTION_LOSS', { op: 'auth', cause: reason }));
+    }
+  }
+
+  #frame(bytes: Buffer, start: number, end: number, borrowed: boolean): void {
+    const reader = this.#reader.reset(bytes, start, end, borrowed);
+    this.#heardMs = this.#options.clock.nowMs();
+    const xid = reader.int();
+    const zxidHigh = reader.int();
+    const zxidLow = reader.int();
+    const err = reader.int();
+    if (xid === specialXids.notification) {
+      this.#notified(reader, zxidHigh, zxidLow);
+      return;
+    }
+    this.#options.seen.sees(zxidHigh, zxidLow);
+    const { calls } = this.#options;
+    let sentMs = this.#pingSentMs;
+    if (xid > 0) sentMs = calls.reply(xid, err, reader);
+    else if (xid === specialXids.auth) this.#authReplied(err);
+    else if (xid !== specialXids.ping && xid !== specialXids.setWatches) {
+      throw new ProtocolError(`a reply with xid ${xid}, which no request has`);
+    }
+    if (sentMs > this.#ackedMs) {
+      this.#ackedMs = sentMs;
+      this.#options.onAnswered(sentMs);
+    }
+    if (calls.waiting > 0) this.sendSoon();
+  }
+
+  #notified(reader: Reader, zxidHigh: number, zxidLow: number): void {
+    const event = WatcherEvent.read(reader);
+    reader.finish();
+    const type = eventTypeNames.get(event.type);
+    if (type === undefined) throw new ProtocolError(`no event has type ${event.type}`);
+    if (type !== 'none' && !event.path.startsWith('/')) {
+      throw new ProtocolError('an event whose path is none');
+    }
+    const hasZxid = zxidHigh >= 0 && (zxidHigh | zxidLow) !== 0;
+    const zxid = hasZxid ? (BigInt(zxidHigh) << 32n) | BigInt(zxidLow >>> 0) : null;
+    const { watches, onEvent } = this.#options;
+    onEvent(watches.take(type, event.path), { type, path: event.path, zxid });
+  }
+
+  #authReplied(err: number): void {
+    const reply = this.#authReplies.shift();
+    if (err === 0) {
+      reply?.resolve();
+      return;
+    }
+    const refused = new ZkError('AUTH_FAILED', { op: 'auth' });
+    reply?.reject(refused);
+    this.#options.onAuthRefused(refused);
+  }
+
+  #write(xid: number, code: number, body?: () => void): void {
+    const { writer } = this.transport;
+    const start = writer.beginFrame();
+    writer.int(xid);
+    writer.int(code);
+    body?.();
+    writer.endFrame(start);
+  }
+
+  /** As Java's client has it: two thirds of the timeout without a word, and the link is given up. */
+  get #silenceMaxMs(): number {
+    return (this.#options.timeoutMs * 2) / 3;
+  }
+
+  /** Early enough that one lost ping is not the end of the link. */
+  get #pingEveryMs(): number {
+    return Math.min(this.#options.timeoutMs / 3, pingIntervalMaxMs);
+  }
+
+  #schedule(): void {
+    const { clock } = this.#options;
+    const dueMs = Math.min(this.#heardMs + this.#silenceMaxMs, this.#sentMs + this.#pingEveryMs);
+    this.#timer = clock.after(dueMs - clock.nowMs(), () => this.#ticked());
+  }
+
+  #ticked(): void {
+    if (this.#isOver) return;
+    const nowMs = this.#options.clock.nowMs();
+    const silentMs = nowMs - this.#heardMs;
+    if (silentMs >= this.#silenceMaxMs) {
+      const host = hostText(this.transport.endpoint.host);
+      this.transport.close(new Error(`${host} was silent for ${Math.round(silentMs)} ms`));
+      return;
+    }
+    if (nowMs - this.#sentMs >= this.#pingEveryMs) {
+      this.#write(specialXids.ping, ops.ping.code);
+      this.transport.flush();
+      this.#sentMs = nowMs;
+      this.#pingSentMs = nowMs;
+    }
+    this.#schedule();
+  }
+}

@@ -1,0 +1,134 @@
+/**
+ * Who somebody is and what they may do: the schemes of ids, ACLs as they are given and as they are
+ * kept, and the check of one against the other.
+ *
+ * A link starts with the id of its address and adds what it proves. `super` passes every check.
+ */
+
+import { type Acl, digestId, type Id, openAcl } from '../protocol/index.ts';
+import { addressMatches, isAddressRange } from './addresses.ts';
+
+interface Scheme {
+  /** Whether `id` may stand in an ACL. */
+  valid(id: string): boolean;
+  /** Whether who has `id` is meant by `expression`, which stands in an ACL. */
+  matches(id: string, expression: string): boolean;
+  /** Whether `auth` in an ACL expands to such ids: an address proves nobody. */
+  readonly proves: boolean;
+  /** What whoAmI shows. */
+  user(id: string): string;
+}
+
+const literally = (id: string, expression: string): boolean => id === expression;
+const asItIs = (id: string): string => id;
+
+const ip: Scheme = {
+  valid: isAddressRange,
+  matches: addressMatches,
+  proves: false,
+  user: asItIs,
+};
+
+const digest: Scheme = {
+  // Java's split drops empty strings at the end, so `a:b:` has two parts and `a:` has one.
+  valid: (id) => id.replace(/:+$/, '').split(':').length === 2 && id !== '',
+  matches: literally,
+  proves: true,
+  user: (id) => id.split(':')[0]!,
+};
+
+/** Ids that something outside has proved (a certificate, a SASL exchange): compared as they are. */
+const literal: Scheme = {
+  valid: (id) => id !== '',
+  matches: literally,
+  proves: true,
+  user: asItIs,
+};
+
+export type ExtraScheme = 'sasl' | 'x509';
+
+export interface AuthOptions {
+  /** `user:base64(sha1(user:password))` of who may do everything. */
+  readonly superDigest?: string | undefined;
+  readonly digestAlgorithm?: string | undefined;
+  /** Schemes beyond `ip` and `digest`, which only who has a provider for them may use. */
+  readonly extraSchemes?: readonly ExtraScheme[] | undefined;
+}
+
+export const superId: Id = { scheme: 'super', id: '' };
+
+const sameId = (a: Id, b: Id): boolean => a.scheme === b.scheme && a.id === b.id;
+
+/** The ids of a link with one more. A new list: calls in flight keep the ids they came with. */
+export function withId(ids: readonly Id[], id: Id): readonly Id[] {
+  return ids.some((known) => sameId(known, id)) ? ids : [...ids, id];
+}
+
+export class Auth {
+  readonly #schemes: ReadonlyMap<string, Scheme>;
+  readonly #options: AuthOptions;
+
+  constructor(options: AuthOptions = {}) {
+    this.#options = options;
+    this.#schemes = new Map<string, Scheme>([
+      ['ip', ip],
+      ['digest', digest],
+      ...(options.extraSchemes ?? []).map((name): [string, Scheme] => [name, literal]),
+    ]);
+  }
+
+  /** What an auth packet proves, or null when it proves nothing. */
+  prove(scheme: string, credentials: Buffer | null, address: string): readonly Id[] | null {
+    if (scheme === 'ip') return [{ scheme, id: address }];
+    if (scheme !== 'digest' || credentials === null) return null;
+    const { superDigest, digestAlgorithm } = this.#options;
+    const id = digestId(credentials.toString('utf8'), digestAlgorithm);
+    return id.id === superDigest ? [superId, id] : [id];
+  }
+
+  permits(acl: readonly Acl[], perms: number, ids: readonly Id[]): boolean {
+    if (acl === openAcl || acl.length === 0) return true;
+    for (const { scheme } of ids) if (scheme === 'super') return true;
+    for (const { perms: granted, id } of acl) {
+      if ((granted & perms) === 0) continue;
+      if (id.scheme === 'world' && id.id === 'anyone') return true;
+      const scheme = this.#schemes.get(id.scheme);
+      if (scheme === undefined) continue;
+      for (const own of ids) {
+        if (own.scheme === id.scheme && scheme.matches(own.id, id.id)) return true;
+      }
+    }
+    return false;
+  }
+
+  /** An ACL as it is kept: no duplicates, `auth` replaced by who asked. Null: not a legal one. */
+  fixUp(acl: readonly Acl[], ids: readonly Id[]): readonly Acl[] | null {
+    if (acl.length === 1 && isOpen(acl[0]!)) return openAcl;
+    if (acl.length === 0) return null;
+    const fixed: Acl[] = [];
+    for (const [i, entry] of acl.entries()) {
+      const { perms, id } = entry;
+      if (acl.findIndex((other) => other.perms === perms && sameId(other.id, id)) < i) continue;
+      if (id.scheme === 'world' && id.id === 'anyone') {
+        fixed.push(entry);
+      } else if (id.scheme === 'auth') {
+        const proved = ids.filter((own) => this.#schemes.get(own.scheme)?.proves);
+        if (proved.length === 0) return null;
+        for (const own of proved) fixed.push({ perms, id: own });
+      } else if (this.#schemes.get(id.scheme)?.valid(id.id)) {
+        fixed.push(entry);
+      } else {
+        return null;
+      }
+    }
+    return fixed;
+  }
+
+  user(id: Id): string {
+    return this.#schemes.get(id.scheme)?.user(id.id) ?? '';
+  }
+}
+
+function isOpen({ perms, id }: Acl): boolean {
+  return perms === 31 && id.scheme === 'world' && id.id === 'anyone';
+}

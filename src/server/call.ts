@@ -1,0 +1,22 @@
+/** A write on its way: from when it was asked until its reply. */
+
+import type { OpName, TxnBody } from '../protocol/index.ts';
+import type { Applied, TxnHead } from '../tree/index.ts';
+import type { Connection } from './connection.ts';
+import type { Changes } from './outlook.ts';
+import type { ServerSession } from './sessions.ts';
+
+export interface Call {
+  readonly op: OpName;
+  readonly xid: number;
+  readonly session: ServerSession<Connection> | undefined;
+  /** Where the reply goes. None for what the server itself asks: expiry, the reaper. */
+  readonly connection: Connection | undefined;
+  readonly head: TxnHead;
+  readonly body: TxnBody;
+  readonly changes: Changes;
+  readonly bytes: number;
+  readonly startMs: number;
+  /** For a call without a link: it is applied. */
+  readonly done?: ((applied: Applied) => void) | undefined;
+}

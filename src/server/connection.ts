@@ -1,0 +1,427 @@
+/**
+ * One client's link: bytes to frames on one side, replies and events to bytes on the other.
+ *
+ *   greeting   nothing asked yet: the first frame is a connect request, or four letters
+ *   held       its session is being made; frames wait
+ *   open       frames are requests
+ *   closing    what was said still goes out, nothing more is taken
+ *   closed
+ *
+ * Replies leave in the order of the requests. A write waits for the log; what came after it on the
+ * same link waits behind it in `#waiting`, except that writes are handed on at once, so that they can
+ * share a sync. Everything said while one chunk is read or one batch is committed leaves in one write.
+ */
+
+import { FrameSplitter, ProtocolError, Writer } from '../jute/index.ts';
+import type { Acl, Id } from '../protocol/index.ts';
+import type { Auth } from './auth.ts';
+import type { Call } from './call.ts';
+import type { Limits } from './limits.ts';
+import type { ServerSession } from './sessions.ts';
+import type { ConnectionStats } from './stats.ts';
+import { Latency } from './stats.ts';
+import type { Watcher } from './watches.ts';
+
+/** A socket, as far as a connection needs it. */
+export interface Wire {
+  readonly address: string;
+  readonly port: number;
+  readonly secure: boolean;
+  /** Bytes that the peer has not taken yet. */
+  readonly queuedBytes: number;
+  /** True when all bytes are gone and the memory is the caller's again. */
+  write(bytes: Buffer): boolean;
+  /** Sends what is queued, then closes. */
+  end(): void;
+  destroy(): void;
+  pause(): void;
+  resume(): void;
+}
+
+/** What a connection asks of the server behind it. */
+export interface Service {
+  readonly limits: Limits;
+  readonly auth: Auth;
+  /** `rest` is what came along behind the word. */
+  fourLetterWord(word: string, rest: Buffer): string | undefined;
+  connect(connection: Connection, frame: Buffer): void;
+  request(
+    connection: Connection,
+    bytes: Buffer,
+    start: number,
+    end: number,
+    borrowed: boolean,
+    ids: readonly Id[],
+  ): void;
+  /** It has something to send; `flush` is called for it before the event loop goes on. */
+  dirty(connection: Connection): void;
+  closed(connection: Connection): void;
+  chunkBegun(bytes: number): void;
+  sent(bytes: number): void;
+  /** The chunk held so many whole frames. Whatever is dirty leaves. */
+  chunkDone(connection: Connection, requests: number): void;
+  later(delayMs: number, run: () => void): void;
+  wallMs(): number;
+}
+
+type State = 'greeting' | 'held' | 'open' | 'closing' | 'closed';
+
+/** What waits on a link for its turn. */
+type Waiting =
+  | { readonly kind: 'call'; readonly call: Call }
+  | { readonly kind: 'frame'; readonly bytes: Buffer; readonly ids: readonly Id[] }
+  /** A reply that is known already, but not due. */
+  | { readonly kind: 'answer'; readonly run: () => void }
+  /** Nothing more until this zxid is applied: a sync, or a session that moved with writes under way. */
+  | { readonly kind: 'barrier'; readonly zxid: number };
+
+const pauses = { inFlight: 1, output: 2, test: 4 } as const;
+
+const writers: Writer[] = [];
+const writersMax = 64;
+const writerBytes = 16 * 1024;
+/** A writer that has grown past this is not kept for the next. */
+const writerBytesMax = 1024 * 1024;
+
+export class Connection implements Watcher {
+  readonly wire: Wire;
+  readonly #service: Service;
+  readonly #splitter: FrameSplitter;
+  #state: State = 'greeting';
+  #greeting: Buffer | undefined;
+  #isGreeted = false;
+  #held: Buffer[] = [];
+  #waiting: Waiting[] = [];
+  #waitingAt = 0;
+  #waitingBytes = 0;
+  #out: Writer | undefined;
+  /** An event's frame that is all there is to send so far: many links send the same bytes. */
+  #shared: Buffer | undefined;
+  #isDirty = false;
+  #paused = 0;
+  #delayMs = 0;
+  session: ServerSession<Connection> | undefined = undefined;
+  ids: readonly Id[];
+  /** Its connect request had the byte that says whether read-only will do; then the answer has it. */
+  speaksReadOnly = true;
+  /** For whoever counts links. */
+  onClosed: () => void = () => {};
+  /** The first frame is here. */
+  onGreeted: () => void = () => {};
+
+  readonly establishedWallMs: number;
+  packetsReceived = 0;
+  packetsSent = 0;
+  /** Of the last op answered. */
+  lastCode = 0;
+  lastXid = 0;
+  lastZxid = 0;
+  readonly latency = new Latency();
+
+  constructor(wire: Wire, service: Service, ids: readonly Id[]) {
+    this.wire = wire;
+    this.#service = service;
+    this.ids = ids;
+    this.establishedWallMs = service.wallMs();
+    this.#splitter = new FrameSplitter(
+      service.limits.frameBytesMax,
+      (bytes, start, end, borrowed) => this.#frame(bytes, start, end, borrowed),
+    );
+  }
+
+  get state(): State {
+    return this.#state;
+  }
+
+  /** Whether there is still somebody to answer. */
+  get isLive(): boolean {
+    return this.#state !== 'closing' && this.#state !== 'closed';
+  }
+
+  get watcherId(): bigint {
+    return this.session?.id ?? 0n;
+  }
+
+  get inFlight(): number {
+    return this.#waiting.length - this.#waitingAt;
+  }
+
+  // ── in ────────────────────────────────────────────────────────────────────────────────────────
+
+  receive(chunk: Buffer): void {
+    const before = this.packetsReceived;
+    this.#service.chunkBegun(chunk.length);
+    try {
+      if (!this.#isGreeted) this.#greet(chunk);
+      else if (this.isLive) this.#splitter.push(chunk);
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) throw error;
+      this.close(); // a length that can't be: there is no reply to it
+    }
+    this.#service.chunkDone(this, this.packetsReceived - before);
+    this.#pauseFor(pauses.inFlight, this.#isFull());
+  }
+
+  /** The first four bytes may be a word. They may also come one by one. */
+  #greet(chunk: Buffer): void {
+    const bytes = this.#greeting === undefined ? chunk : Buffer.concat([this.#greeting, chunk]);
+    if (bytes.length < 4) {
+      this.#greeting = Buffer.from(bytes);
+      return;
+    }
+    this.#greeting = undefined;
+    this.#isGreeted = true;
+    const word = bytes.toString('latin1', 0, 4);
+    const text = /^[a-z]{4}$/.test(word)
+      ? this.#service.fourLetterWord(word, bytes.subarray(4))
+      : undefined;
+    if (text === undefined) {
+      this.#splitter.push(bytes);
+      return;
+    }
+    this.#state = 'closing';
+    this.wire.write(Buffer.from(text));
+    this.wire.end();
+  }
+
+  #frame(bytes: Buffer, start: number, end: number, borrowed: boolean): void {
+    this.packetsReceived += 1;
+    switch (this.#state) {
+      case 'open':
+        this.#service.request(this, bytes, start, end, borrowed, this.ids);
+        break;
+      case 'greeting':
+        this.onGreeted();
+        this.#service.connect(this, Buffer.from(bytes.subarray(start, end)));
+        break;
+      case 'held':
+        this.#held.push(Buffer.from(bytes.subarray(start, end)));
+        break;
+    }
+  }
+
+  #isFull(): boolean {
+    const { requestsInFlightMax, requestBytesInFlightMax } = this.#service.limits;
+    return this.inFlight > requestsInFlightMax || this.#waitingBytes > requestBytesInFlightMax;
+  }
+
+  // ── states ────────────────────────────────────────────────────────────────────────────────────
+
+  hold(): void {
+    this.#state = 'held';
+  }
+
+  /** The session is there. What came meanwhile is taken as if it came now. */
+  open(): void {
+    if (!this.isLive) return;
+    this.#state = 'open';
+    const held = this.#held;
+    this.#held = [];
+    for (const frame of held) {
+      if (!this.isLive) return;
+      this.#service.request(this, frame, 0, frame.length, false, this.ids);
+    }
+  }
+
+  /** Says what is left to say, then closes. */
+  finish(): void {
+    if (!this.isLive) return;
+    this.#state = 'closing';
+    this.#forgetWaiting();
+    this.flush();
+    if (this.#delayMs > 0) this.#service.later(this.#delayMs, () => this.wire.end());
+    else this.wire.end();
+  }
+
+  close(): void {
+    if (this.#state === 'closed') return;
+    this.wire.destroy();
+    this.wireClosed();
+  }
+
+  /** The socket is gone, whoever closed it. */
+  wireClosed(): void {
+    if (this.#state === 'closed') return;
+    this.#state = 'closed';
+    this.#forgetWaiting();
+    this.#shared = undefined;
+    this.#release();
+    this.#service.closed(this);
+    this.onClosed();
+  }
+
+  #forgetWaiting(): void {
+    this.#waiting = [];
+    this.#waitingAt = 0;
+    this.#waitingBytes = 0;
+    this.#held = [];
+  }
+
+  // ── what waits ────────────────────────────────────────────────────────────────────────────────
+
+  wait(entry: Waiting): void {
+    if (!this.isLive) return;
+    this.#waiting.push(entry);
+    if (entry.kind === 'frame') this.#waitingBytes += entry.bytes.length;
+    else if (entry.kind === 'call') this.#waitingBytes += entry.call.bytes;
+  }
+
+  /** The call at the head has its reply. */
+  shift(): void {
+    const entry = this.#waiting[this.#waitingAt++];
+    if (entry?.kind === 'frame') this.#waitingBytes -= entry.bytes.length;
+    else if (entry?.kind === 'call') this.#waitingBytes -= entry.call.bytes;
+    if (this.#waitingAt === this.#waiting.length) {
+      this.#waiting = [];
+      this.#waitingAt = 0;
+    } else if (this.#waitingAt > 1024 && this.#waitingAt * 2 > this.#waiting.length) {
+      this.#waiting.splice(0, this.#waitingAt);
+      this.#waitingAt = 0;
+    }
+  }
+
+  /** Runs what may run now: reads, up to the next write or barrier. */
+  drain(
+    appliedZxid: number,
+    run: (connection: Connection, bytes: Buffer, ids: readonly Id[]) => void,
+  ): void {
+    for (;;) {
+      const head = this.#waiting[this.#waitingAt];
+      if (head === undefined || head.kind === 'call') break;
+      if (head.kind === 'barrier' && head.zxid > appliedZxid) break;
+      this.shift();
+      if (head.kind === 'frame') run(this, head.bytes, head.ids);
+      else if (head.kind === 'answer') head.run();
+    }
+    if (this.#paused & pauses.inFlight && !this.#isFull()) this.#pauseFor(pauses.inFlight, false);
+  }
+
+  // ── out ───────────────────────────────────────────────────────────────────────────────────────
+
+  /** Where replies are written. */
+  get out(): Writer {
+    if (this.#out !== undefined && this.#shared === undefined) return this.#out;
+    this.#mark();
+    this.#out ??= writers.pop() ?? new Writer(writerBytes);
+    if (this.#shared !== undefined) {
+      this.#out.raw(this.#shared);
+      this.#shared = undefined;
+    }
+    return this.#out;
+  }
+
+  mayRead(acl: readonly Acl[]): boolean {
+    return this.#service.auth.permits(acl, 1, this.ids);
+  }
+
+  deliver(frame: Buffer): void {
+    if (!this.isLive) return;
+    this.packetsSent += 1;
+    if (this.#out === undefined && this.#shared === undefined) {
+      this.#shared = frame;
+      this.#mark();
+    } else {
+      this.out.raw(frame);
+    }
+  }
+
+  flush(): void {
+    this.#isDirty = false;
+    if (this.#state === 'closed' || (this.#paused & pauses.test) !== 0) return;
+    const bytes = this.#shared ?? this.#out?.written();
+    if (bytes === undefined || bytes.length === 0) return;
+    if (this.#delayMs > 0) {
+      const copy = Buffer.from(bytes);
+      this.#shared = undefined;
+      this.#release();
+      this.#service.later(this.#delayMs, () => this.#send(copy));
+      return;
+    }
+    const sent = this.#send(bytes);
+    if (this.#shared !== undefined) this.#shared = undefined;
+    else if (sent) this.#release();
+    else this.#out = undefined; // the memory is the socket's until it is gone
+  }
+
+  #send(bytes: Buffer): boolean {
+    if (this.#state === 'closed') return true;
+    this.#service.sent(bytes.length);
+    const sent = this.wire.write(bytes);
+    const { outputBytesSoftMax, outputBytesMax } = this.#service.limits;
+    if (!sent && this.wire.queuedBytes > outputBytesSoftMax) {
+      if (this.wire.queuedBytes > outputBytesMax) this.close();
+      else this.#pauseFor(pauses.output, true);
+    }
+    return sent;
+  }
+
+  /** The peer has taken what was queued. */
+  drained(): void {
+    this.#pauseFor(pauses.output, false);
+  }
+
+  #mark(): void {
+    if (this.#isDirty) return;
+    this.#isDirty = true;
+    this.#service.dirty(this);
+  }
+
+  #release(): void {
+    const writer = this.#out;
+    this.#out = undefined;
+    if (writer === undefined || writers.length >= writersMax || writer.length > writerBytesMax) {
+      return;
+    }
+    writer.truncate(0);
+    writers.push(writer);
+  }
+
+  #pauseFor(reason: number, wanted: boolean): void {
+    const before = this.#paused;
+    this.#paused = wanted ? before | reason : before & ~reason;
+    if (this.#state === 'closed' || (before === 0) === (this.#paused === 0)) return;
+    if (this.#paused === 0) this.wire.resume();
+    else this.wire.pause();
+  }
+
+  // ── for tests: a link that stalls or is slow ──────────────────────────────────────────────────
+
+  stall(): void {
+    this.#pauseFor(pauses.test, true);
+  }
+
+  unstall(): void {
+    this.#pauseFor(pauses.test, false);
+    this.flush();
+  }
+
+  delay(ms: number): void {
+    this.#delayMs = ms;
+  }
+
+  stats(watches: number): ConnectionStats {
+    const { latency } = this;
+    return {
+      address: this.wire.address,
+      port: this.wire.port,
+      secure: this.wire.secure,
+      sessionId: this.session?.id ?? 0n,
+      sessionTimeoutMs: this.session?.timeoutMs ?? 0,
+      establishedWallMs: this.establishedWallMs,
+      packetsReceived: this.packetsReceived,
+      packetsSent: this.packetsSent,
+      inFlight: this.inFlight,
+      queuedBytes: this.wire.queuedBytes,
+      watches,
+      lastCode: this.lastCode,
+      lastXid: this.lastXid,
+      lastZxid: this.lastZxid,
+      latency: {
+        lastMs: latency.lastMs,
+        minMs: latency.count === 0 ? 0 : latency.minMs,
+        averageMs: latency.averageMs,
+        maxMs: latency.maxMs,
+      },
+    };
+  }
+}

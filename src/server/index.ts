@@ -1,0 +1,11 @@
+export type { ExtraScheme } from './auth.ts';
+export type { Call } from './call.ts';
+export { Connection, type Wire } from './connection.ts';
+export { Engine } from './engine.ts';
+export { defaultLimits, type LimitName, type Limits, limitsOf } from './limits.ts';
+export type { EngineOptions, RequestSeen, ServerOptions } from './options.ts';
+export { passwordOf } from './passwords.ts';
+export { ServerSession, Sessions } from './sessions.ts';
+export { type RunningServer, startServer } from './start-server.ts';
+export { type ConnectionStats, Latency, latencyBoundsMs, ServerStats } from './stats.ts';
+export { type LoggedTxn, memoryLog, type TxnLog } from './txn-log.ts';

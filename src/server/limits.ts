@@ -1,0 +1,53 @@
+/**
+ * Every limit that the server sets on those who use it, with its default and its reason. 0 means
+ * none. Who runs into one of ours, where Apache has none, is answered QUOTA_EXCEEDED.
+ */
+
+import { frameBytesMax } from '../protocol/index.ts';
+
+// biome-ignore format: a table is read down its columns
+export const defaultLimits = {
+  /** `jute.maxbuffer`: a longer frame closes the link. */
+  frameBytesMax:             frameBytesMax,
+  /** A link that has not asked for a session by then is closed: half-open and dribbling peers. */
+  handshakeTimeoutMs:        10_000,
+  /** `maxClientCnxns`. */
+  connectionsPerAddressMax:  60,
+  /** `maxCnxns`: below what a process may open by default on most systems. */
+  connectionsMax:            20_000,
+  /** A session outlives its link, so a flood of them costs memory for a whole timeout. */
+  sessionsMax:               1_000_000,
+  /** Above, the link is not read until replies have gone out. */
+  requestsInFlightMax:       1_000,
+  /** The same, by size: large values in flight. */
+  requestBytesInFlightMax:   16 * 1024 * 1024,
+  /** Replies that a client does not take: above the first the link is not read, above the second closed. */
+  outputBytesSoftMax:        1024 * 1024,
+  outputBytesMax:            64 * 1024 * 1024,
+  /** What a client may re-register after a reconnect, and more. */
+  watchesPerConnectionMax:   200_000,
+  watchesMax:                10_000_000,
+  ephemeralsPerSessionMax:   100_000,
+  /** Their paths stand in one txn when the session ends, and Apache must be able to read it (ZOOKEEPER-4306). */
+  ephemeralPathBytesMax:     2_000_000,
+  /** Apache refuses to read a longer one back: twice `jute.maxbuffer`. */
+  txnBytesMax:               2 * frameBytesMax - 1024,
+  childrenPerNodeMax:        5_000_000,
+  multiOpsMax:               50_000,
+  pathBytesMax:              frameBytesMax,
+  pathDepthMax:              10_000,
+  aclEntriesMax:             1_000,
+  distinctAclsMax:           1_000_000,
+  /** Ids that one link may prove: each is looked at by every ACL check. */
+  authIdsMax:                100,
+} as const satisfies Record<string, number>;
+
+export type LimitName = keyof typeof defaultLimits;
+export type Limits = { readonly [N in LimitName]: number };
+
+/** The defaults, with some of them set otherwise. 0 becomes infinity, so that it is compared as any other. */
+export function limitsOf(changes: Partial<Limits> = {}): Limits {
+  const limits: Record<string, number> = { ...defaultLimits, ...changes };
+  for (const name of Object.keys(limits)) if (limits[name] === 0) limits[name] = Infinity;
+  return limits as Limits;
+}

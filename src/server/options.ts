@@ -1,0 +1,54 @@
+/** What a server can be told. Everything has a default but where to listen. */
+
+import type { TlsOptions } from 'node:tls';
+import type { OpName } from '../protocol/index.ts';
+import type { Clock } from '../support/index.ts';
+import type { Tree } from '../tree/index.ts';
+import type { AuthOptions } from './auth.ts';
+import type { Limits } from './limits.ts';
+import type { TxnLog } from './txn-log.ts';
+
+export interface RequestSeen {
+  readonly sessionId: bigint;
+  readonly op: OpName;
+  readonly xid: number;
+}
+
+export interface EngineOptions extends AuthOptions {
+  readonly clock: Clock;
+  readonly tickTimeMs: number;
+  readonly minSessionTimeoutMs: number;
+  readonly maxSessionTimeoutMs: number;
+  /** The top byte of session ids: 1, as a standalone Apache has. */
+  readonly serverId?: number | undefined;
+  /** TTL nodes: `zookeeper.extendedTypesEnabled`. */
+  readonly extendedTypesEnabled?: boolean | undefined;
+  /** Hard limits of quotas act: `enforceQuota`. */
+  readonly enforceQuota?: boolean | undefined;
+  readonly reconfigEnabled?: boolean | undefined;
+  readonly limits?: Partial<Limits> | undefined;
+  readonly log?: TxnLog | undefined;
+  /** The tree that storage has read; a fresh one without. */
+  readonly tree?: Tree | undefined;
+  /** Answers the first four bytes of a link, or does not: then they are a frame's length. */
+  readonly fourLetterWord?: ((word: string, rest: Buffer) => string | undefined) | undefined;
+  /** Sees every request. A code that it returns is the answer, and nothing is done. For tests. */
+  readonly onRequest?: ((request: RequestSeen) => number | undefined) | undefined;
+}
+
+export interface ServerOptions extends Partial<Omit<EngineOptions, 'tree'>> {
+  /** 0 takes any that is free. */
+  readonly port?: number | undefined;
+  readonly host?: string | undefined;
+  /** Nothing is kept: what is written is gone with the process. */
+  readonly inMemory?: boolean | undefined;
+  readonly tree?: Tree | undefined;
+  /** With a `port` of its own TLS is spoken there and plain text on the other; else on the one port. */
+  readonly tls?: (TlsOptions & { readonly port?: number | undefined }) | undefined;
+  /** How often containers and TTL nodes are looked through: `znode.container.checkIntervalMs`. */
+  readonly reapIntervalMs?: number | undefined;
+  /** `znode.container.maxPerMinute`. */
+  readonly reapPerMinuteMax?: number | undefined;
+  /** `znode.container.maxNeverUsedIntervalMs`; 0 keeps a container that never had a child. */
+  readonly reapNeverUsedMs?: number | undefined;
+}

@@ -1,0 +1,97 @@
+/**
+ * The way of a write behind its checks: log, then tree, then watches, then reply. The order is the
+ * guarantee: nobody hears of a write that the log does not hold, and nobody reads a change before
+ * they were told of it.
+ *
+ * While one batch is in the log's hands the next collects, so that many writes share one sync. A
+ * batch starts once the event loop has read what all links had to say.
+ */
+
+import type { Clock } from '../support/index.ts';
+import type { Call } from './call.ts';
+import type { ServerStats } from './stats.ts';
+import type { TxnLog } from './txn-log.ts';
+
+export interface PipelineEnds {
+  /** A batch is durable; its calls follow. */
+  batchBegun(nowMs: number): void;
+  /** The call is durable: apply it, tell of it, answer it. Called in the order of submission. */
+  committed(call: Call): void;
+  /** All calls of a batch were committed. */
+  batchDone(): void;
+  /** Nothing more will be committed. */
+  failed(error: Error): void;
+}
+
+export class Pipeline {
+  readonly #log: TxnLog;
+  readonly #ends: PipelineEnds;
+  readonly #clock: Clock;
+  readonly #stats: ServerStats;
+  #next: Call[] = [];
+  #busy = false;
+  #hasFailed = false;
+  #idle: (() => void)[] = [];
+
+  constructor(log: TxnLog, clock: Clock, stats: ServerStats, ends: PipelineEnds) {
+    this.#log = log;
+    this.#clock = clock;
+    this.#stats = stats;
+    this.#ends = ends;
+  }
+
+  /** Calls that wait for the log to take them. */
+  get queued(): number {
+    return this.#next.length;
+  }
+
+  submit(call: Call): void {
+    if (this.#hasFailed) return;
+    this.#next.push(call);
+    if (this.#busy) return;
+    this.#busy = true;
+    setImmediate(() => this.#run());
+  }
+
+  /** Resolves when nothing is under way. */
+  idle(): Promise<void> {
+    if (!this.#busy || this.#hasFailed) return Promise.resolve();
+    return new Promise((resolve) => this.#idle.push(resolve));
+  }
+
+  #run(): void {
+    const batch = this.#next;
+    this.#next = [];
+    const startMs = this.#clock.nowMs();
+    this.#log.append(batch).then(
+      () => this.#commit(batch, startMs),
+      (error) => this.#fail(error),
+    );
+  }
+
+  #commit(batch: readonly Call[], startMs: number): void {
+    const nowMs = this.#clock.nowMs();
+    this.#stats.appended(nowMs - startMs, batch.length);
+    try {
+      this.#ends.batchBegun(nowMs);
+      for (const call of batch) this.#ends.committed(call);
+      this.#ends.batchDone();
+    } catch (error) {
+      this.#fail(error); // a txn that the log holds and the tree can't take: we are wrong
+      return;
+    }
+    if (this.#next.length > 0) {
+      this.#run();
+      return;
+    }
+    this.#busy = false;
+    for (const resolve of this.#idle.splice(0)) resolve();
+  }
+
+  #fail(error: unknown): void {
+    this.#hasFailed = true;
+    this.#next = [];
+    for (const resolve of this.#idle.splice(0)) resolve();
+    this.#ends.failed(error instanceof Error ? error : new Error(String(error)));
+  }
+}

@@ -1,0 +1,330 @@
+/**
+ * The ops that change nothing: from a request's bytes straight to a reply's. The order of checks is
+ * that of FinalRequestProcessor.
+ *
+ * In: a call. Out: a reply in the connection's writer and 0, or an error's number and nothing written.
+ * A request that can't be read throws a ProtocolError, again before anything is written.
+ */
+
+import { ProtocolError } from '../jute/index.ts';
+import {
+  type Acl,
+  GetACLResponse,
+  MultiHeader,
+  MultiRequest,
+  multiParts,
+  type OpName,
+  ops,
+  permissions,
+  SetWatches,
+  SetWatches2,
+  specialXids,
+  WhoAmIResponse,
+  watcherTypes,
+  wireOf,
+} from '../protocol/index.ts';
+import { noNode, type Tree } from '../tree/index.ts';
+import type { Auth } from './auth.ts';
+import type { Connection } from './connection.ts';
+import type { Limits } from './limits.ts';
+import type { ReadCall } from './read-call.ts';
+import { beginReply, headerReply, recordReply, writeReadPart } from './replies.ts';
+import { anyKind, eventFrame, type Watches, watchKinds } from './watches.ts';
+
+const err = {
+  marshalling: wireOf('MARSHALLING_ERROR'),
+  badArguments: wireOf('BAD_ARGUMENTS'),
+  noNode: wireOf('NO_NODE'),
+  noAuth: wireOf('NO_AUTH'),
+  noWatcher: wireOf('NO_WATCHER'),
+  quotaExceeded: wireOf('QUOTA_EXCEEDED'),
+} as const;
+
+export type ReadOp = Exclude<
+  { [N in OpName]: (typeof ops)[N]['writes'] extends false ? N : never }[OpName],
+  'auth' | 'sasl'
+>;
+
+type Handler = (call: ReadCall) => number;
+
+export class Reads {
+  readonly #tree: Tree;
+  readonly #watches: Watches;
+  readonly #auth: Auth;
+  readonly #limits: Limits;
+  readonly #byCode: Handler[] = [];
+
+  constructor(tree: Tree, watches: Watches, auth: Auth, limits: Limits) {
+    this.#tree = tree;
+    this.#watches = watches;
+    this.#auth = auth;
+    this.#limits = limits;
+    for (const [name, handler] of Object.entries(this.#handlers)) {
+      this.#byCode[ops[name as ReadOp].code] = handler;
+    }
+  }
+
+  /** An op without a handler does not compile. */
+  readonly #handlers: { [N in ReadOp]: Handler } = {
+    ping: (call) => this.#ping(call),
+    exists: (call) => this.#exists(call),
+    getData: (call) => this.#getData(call),
+    getChildren: (call) => this.#getChildren(call, false),
+    getChildren2: (call) => this.#getChildren(call, true),
+    getACL: (call) => this.#getAcl(call),
+    getAllChildrenNumber: (call) => this.#getAllChildrenNumber(call),
+    getEphemerals: (call) => this.#getEphemerals(call),
+    multiRead: (call) => this.#multiRead(call),
+    sync: (call) => this.#sync(call),
+    setWatches: (call) => this.#setWatches(call, { ...SetWatches.read(call.reader), ...none }),
+    setWatches2: (call) => this.#setWatches(call, SetWatches2.read(call.reader)),
+    addWatch: (call) => this.#addWatch(call),
+    checkWatches: (call) => this.#checkOrRemove(call, false),
+    removeWatches: (call) => this.#checkOrRemove(call, true),
+    whoAmI: (call) => this.#whoAmI(call),
+  };
+
+  run(code: number, call: ReadCall): void {
+    const fault = this.#byCode[code]!(call);
+    if (fault !== 0) headerReply(call.connection.out, call.xid, this.#tree.lastZxid, fault);
+  }
+
+  #ping({ connection }: ReadCall): number {
+    headerReply(connection.out, specialXids.ping, this.#tree.lastZxid, 0);
+    return 0;
+  }
+
+  /** 0, or why the node may not be read. */
+  #fault(node: number, call: ReadCall, perms: number = permissions.read): number {
+    if (node === noNode) return err.noNode;
+    return this.#auth.permits(this.#tree.aclOf(node), perms, call.ids) ? 0 : err.noAuth;
+  }
+
+  /** 0, or why no more watches are taken. */
+  #watchFault(connection: Connection, more: number): number {
+    const { watchesPerConnectionMax, watchesMax } = this.#limits;
+    const isOver =
+      this.#watches.countOf(connection) + more > watchesPerConnectionMax ||
+      this.#watches.count + more > watchesMax;
+    return isOver ? err.quotaExceeded : 0;
+  }
+
+  #getData(call: ReadCall): number {
+    const { nodes } = this.#tree;
+    call.target(nodes, true);
+    const { node, connection } = call;
+    const fault = this.#fault(node, call);
+    if (fault !== 0) return fault;
+    if (call.watch) {
+      const watchFault = this.#watchFault(connection, 1);
+      if (watchFault !== 0) return watchFault;
+      this.#watches.data.add(call.path, connection, watchKinds.oneShot);
+    }
+    const writer = connection.out;
+    const start = beginReply(writer, call.xid, this.#tree.lastZxid, 0);
+    nodes.writeData(writer, node);
+    writer.endFrame(start);
+    return 0;
+  }
+
+  #exists(call: ReadCall): number {
+    const { nodes } = this.#tree;
+    call.target(nodes, true);
+    const { node, connection } = call;
+    if (node === noNode && call.pathHasNul) return err.badArguments;
+    const fault = this.#fault(node, call);
+    // Since 3.9.2 it needs READ. That the node is missing is an answer, and it can be waited for.
+    if (fault === err.noAuth) return fault;
+    if (call.watch) {
+      const watchFault = this.#watchFault(connection, 1);
+      if (watchFault !== 0) return watchFault;
+      this.#watches.data.add(call.path, connection, watchKinds.oneShot);
+    }
+    if (fault !== 0) return fault;
+    const writer = connection.out;
+    const start = beginReply(writer, call.xid, this.#tree.lastZxid, 0);
+    nodes.writeStat(writer, node);
+    writer.endFrame(start);
+    return 0;
+  }
+
+  #getChildren(call: ReadCall, withStat: boolean): number {
+    const { nodes } = this.#tree;
+    call.target(nodes, true);
+    const { node, connection } = call;
+    const fault = this.#fault(node, call);
+    if (fault !== 0) return fault;
+    if (call.watch) {
+      const watchFault = this.#watchFault(connection, 1);
+      if (watchFault !== 0) return watchFault;
+      this.#watches.child.add(call.path, connection, watchKinds.oneShot);
+    }
+    const writer = connection.out;
+    const start = beginReply(writer, call.xid, this.#tree.lastZxid, 0);
+    nodes.writeChildren(writer, node);
+    if (withStat) nodes.writeStat(writer, node);
+    writer.endFrame(start);
+    return 0;
+  }
+
+  #getAcl(call: ReadCall): number {
+    const { nodes } = this.#tree;
+    call.target(nodes, false);
+    const fault = this.#fault(call.node, call, permissions.read | permissions.admin);
+    if (fault !== 0) return fault;
+    const acl = this.#tree.aclOf(call.node);
+    const isAdmin = this.#auth.permits(acl, permissions.admin, call.ids);
+    const writer = call.connection.out;
+    const start = beginReply(writer, call.xid, this.#tree.lastZxid, 0);
+    GetACLResponse.fields.acl.write(writer, isAdmin ? [...acl] : acl.map(withoutHash));
+    nodes.writeStat(writer, call.node);
+    writer.endFrame(start);
+    return 0;
+  }
+
+  #getAllChildrenNumber(call: ReadCall): number {
+    call.target(this.#tree.nodes, false);
+    const fault = this.#fault(call.node, call);
+    if (fault !== 0) return fault;
+    // Apache counts the paths that begin with this one and a slash: behind nothing, the root's too.
+    const totalNumber = this.#tree.countBelow(call.node) + (call.path === '' ? 1 : 0);
+    return this.#reply(call, 'getAllChildrenNumber', { totalNumber });
+  }
+
+  #reply<N extends 'getAllChildrenNumber' | 'getEphemerals' | 'sync' | 'addWatch'>(
+    call: ReadCall,
+    op: N,
+    value: Parameters<(typeof ops)[N]['response']['write']>[1],
+  ): number {
+    const type = ops[op].response as { write(writer: unknown, value: unknown): void };
+    recordReply(call.connection.out, call.xid, this.#tree.lastZxid, type as never, value as never);
+    return 0;
+  }
+
+  /** One's own, by a plain prefix of the text: `/a` finds `/ab` too. */
+  #getEphemerals(call: ReadCall): number {
+    const prefix = call.reader.ustringOrNull();
+    const isAll = prefix === null || prefix.trim() === '' || prefix.trim() === '/';
+    const own = [...this.#tree.ephemeralsOf(call.connection.session!.id)];
+    const ephemerals = isAll ? own : own.filter((path) => path.startsWith(prefix));
+    return this.#reply(call, 'getEphemerals', { ephemerals });
+  }
+
+  #sync(call: ReadCall): number {
+    return this.#reply(call, 'sync', { path: call.reader.ustring() });
+  }
+
+  #whoAmI({ connection, xid, ids }: ReadCall): number {
+    const clientInfo = ids.map((id) => ({ authScheme: id.scheme, user: this.#auth.user(id) }));
+    recordReply(connection.out, xid, this.#tree.lastZxid, WhoAmIResponse, { clientInfo });
+    return 0;
+  }
+
+  #multiRead(call: ReadCall): number {
+    const parts = MultiRequest.read(call.reader);
+    const isRead = ({ op }: (typeof parts)[number]) => op === 'getData' || op === 'getChildren';
+    const reads = parts.filter(isRead);
+    const isMixed = reads.length > 0 && reads.length < parts.length;
+    if (isMixed) throw new ProtocolError('a multi reads or writes, not both');
+    const { nodes } = this.#tree;
+    const writer = call.connection.out;
+    // To one that writes Apache has begun a list of results when it stumbles, and sends it.
+    const fault = reads.length < parts.length ? err.marshalling : 0;
+    const start = beginReply(writer, call.xid, this.#tree.lastZxid, fault);
+    for (const part of reads) {
+      const node = this.#tree.find((part.request as { path: string }).path);
+      // Apache loses the watch flag when it decodes a multi. So do we.
+      writeReadPart(writer, multiParts[part.op].code, this.#fault(node, call), () => {
+        if (part.op === 'getData') nodes.writeData(writer, node);
+        else nodes.writeChildren(writer, node);
+      });
+    }
+    MultiHeader.write(writer, { type: -1, done: true, err: -1 });
+    writer.endFrame(start);
+    return 0;
+  }
+
+  #addWatch(call: ReadCall): number {
+    const { path, mode } = ops.addWatch.request.read(call.reader);
+    if (mode !== 0 && mode !== 1) throw new ProtocolError(`no watch has mode ${mode}`);
+    const fault = this.#watchFault(call.connection, 2);
+    if (fault !== 0) return fault;
+    this.#watches.addPersistent(path, call.connection, mode === 1);
+    return this.#reply(call, 'addWatch', { err: 0 });
+  }
+
+  #checkOrRemove({ connection, reader, xid }: ReadCall, remove: boolean): number {
+    const { path, type } = ops.checkWatches.request.read(reader);
+    const kinds = removable.get(type);
+    if (kinds === undefined) throw new ProtocolError(`no watch is of type ${type}`);
+    const { data, child } = this.#watches;
+    const inChild = remove
+      ? child.remove(path, connection, kinds.child)
+      : child.has(path, connection, kinds.child);
+    const inData = remove
+      ? data.remove(path, connection, kinds.data)
+      : data.has(path, connection, kinds.data);
+    if (!inChild && !inData) return err.noWatcher;
+    headerReply(connection.out, xid, this.#tree.lastZxid, 0);
+    return 0;
+  }
+
+  /** After a reconnect: what was missed is told at once, the rest is set again. */
+  #setWatches({ connection, xid }: ReadCall, asked: SetWatches2): number {
+    const { dataWatches, existWatches, childWatches } = asked;
+    const { persistentWatches, persistentRecursiveWatches } = asked;
+    const more =
+      dataWatches.length +
+      existWatches.length +
+      childWatches.length +
+      2 * persistentWatches.length +
+      persistentRecursiveWatches.length;
+    const fault = this.#watchFault(connection, more);
+    if (fault !== 0) return fault;
+    const since = Number(asked.relativeZxid);
+    const { nodes } = this.#tree;
+    const { data, child } = this.#watches;
+    const tell = (type: Parameters<typeof eventFrame>[0], path: string) =>
+      connection.deliver(eventFrame(type, path, -1));
+    for (const path of dataWatches) {
+      const node = this.#tree.find(path);
+      if (node === noNode) tell('deleted', path);
+      else if (nodes.mzxid(node) > since) tell('dataChanged', path);
+      else data.add(path, connection, watchKinds.oneShot);
+    }
+    for (const path of existWatches) {
+      if (this.#tree.find(path) !== noNode) tell('created', path);
+      else data.add(path, connection, watchKinds.oneShot);
+    }
+    for (const path of childWatches) {
+      const node = this.#tree.find(path);
+      if (node === noNode) tell('deleted', path);
+      else if (nodes.pzxid(node) > since) tell('childrenChanged', path);
+      else child.add(path, connection, watchKinds.oneShot);
+    }
+    for (const path of persistentWatches) this.#watches.addPersistent(path, connection, false);
+    for (const path of persistentRecursiveWatches) {
+      this.#watches.addPersistent(path, connection, true);
+    }
+    headerReply(connection.out, xid, this.#tree.lastZxid, 0);
+    return 0;
+  }
+}
+
+const none = { persistentWatches: [], persistentRecursiveWatches: [] };
+
+const { oneShot, persistent, recursive } = watchKinds;
+/** Which kinds in which table a WatcherType means. */
+const removable = new Map<number, { readonly data: number; readonly child: number }>([
+  [watcherTypes.children, { data: 0, child: oneShot }],
+  [watcherTypes.data, { data: oneShot, child: 0 }],
+  [watcherTypes.any, { data: anyKind, child: anyKind }],
+  [watcherTypes.persistent, { data: persistent, child: persistent }],
+  [watcherTypes.persistentRecursive, { data: recursive, child: 0 }],
+]);
+
+/** CVE-2019-0201: who may not change the ACL does not see whose password has which hash. */
+function withoutHash({ perms, id }: Acl): Acl {
+  if (id.scheme !== 'digest') return { perms, id };
+  return { perms, id: { scheme: id.scheme, id: id.id.replace(/:.*/g, ':x') } };
+}

@@ -1,0 +1,143 @@
+/**
+ * A ZooKeeper server in this process: listens, and hands each link to the engine.
+ *
+ * In: options. Out: a server that is ready, its port known. `failed` resolves if it had to stop by
+ * itself, which it does rather than acknowledge what the log may not hold.
+ */
+
+import { type AddressInfo, createServer, type Server } from 'node:net';
+import { createServer as createTlsServer } from 'node:tls';
+import { deferred, systemClock } from '../support/index.ts';
+import type { Connection, Wire } from './connection.ts';
+import { Engine } from './engine.ts';
+import type { ServerOptions } from './options.ts';
+import { Reaper } from './reaper.ts';
+import { memoryLog } from './txn-log.ts';
+import { servePlain, serveTls } from './wire.ts';
+
+export interface RunningServer {
+  readonly host: string;
+  readonly port: number;
+  /** Where TLS is spoken, if it is. */
+  readonly securePort: number | undefined;
+  /** host:port, as a connection string has it. */
+  readonly address: string;
+  readonly engine: Engine;
+  /** Resolves with the reason if the server stopped by itself. It has closed every link by then. */
+  readonly failed: Promise<Error>;
+  /** Takes no more requests, lets what is under way land, closes links and log. */
+  close(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+export async function startServer(options: ServerOptions = {}): Promise<RunningServer> {
+  const { host = '127.0.0.1', tls } = options;
+  if (options.log === undefined && options.inMemory !== true) {
+    throw new Error('a server needs a log to write to, or inMemory: true to keep nothing');
+  }
+  const clock = options.clock ?? systemClock;
+  const tickTimeMs = options.tickTimeMs ?? 2_000;
+  const log = options.log ?? memoryLog;
+  const engine = new Engine({
+    ...options,
+    log,
+    clock,
+    tickTimeMs,
+    minSessionTimeoutMs: options.minSessionTimeoutMs ?? 2 * tickTimeMs,
+    maxSessionTimeoutMs: options.maxSessionTimeoutMs ?? 20 * tickTimeMs,
+  });
+  const reaper = new Reaper(
+    engine.tree,
+    clock,
+    {
+      intervalMs: options.reapIntervalMs ?? 60_000,
+      perMinuteMax: options.reapPerMinuteMax ?? 10_000,
+      neverUsedMs: options.reapNeverUsedMs ?? 0,
+    },
+    (path) => engine.reap(path),
+  );
+
+  const accept = admit(engine);
+  const servers: Server[] = [];
+  const failed = deferred<Error>();
+  const onBug = (error: unknown) =>
+    engine.fail(error instanceof Error ? error : new Error(`${error}`));
+  const listen = async (server: Server, port: number): Promise<number> => {
+    servers.push(server);
+    await new Promise<void>((resolve, reject) => {
+      server.once('error', reject);
+      server.listen({ host, port, backlog: 1024 }, resolve);
+    });
+    return (server.address() as AddressInfo).port;
+  };
+  const secure = () =>
+    createTlsServer({ ...tls }, (socket) => serveTls(socket, accept, onBug)).on(
+      'tlsClientError',
+      () => {},
+    );
+  const plain = () =>
+    createServer({ pauseOnConnect: true, noDelay: true }, (socket) =>
+      servePlain(socket, accept, onBug),
+    );
+
+  let port: number;
+  let securePort: number | undefined;
+  if (tls === undefined || tls.port !== undefined)
+    port = await listen(plain(), options.port ?? 2181);
+  else {
+    port = await listen(secure(), options.port ?? 2281);
+    securePort = port;
+  }
+  if (tls?.port !== undefined) securePort = await listen(secure(), tls.port);
+  reaper.start();
+
+  const shut = () => {
+    reaper.stop();
+    return Promise.all(servers.map((server) => new Promise((done) => server.close(done))));
+  };
+  engine.onFailed((error) => {
+    void shut();
+    failed.resolve(error);
+  });
+  let closing: Promise<void> | undefined;
+  const close = async (): Promise<void> => {
+    const shutDown = shut();
+    await engine.stop();
+    for (const connection of [...engine.connections]) connection.close();
+    await shutDown;
+    await log.close();
+  };
+  const closeOnce = () => (closing ??= close());
+  return {
+    host,
+    port,
+    securePort,
+    address: `${host.includes(':') ? `[${host}]` : host}:${port}`,
+    engine,
+    failed: failed.promise,
+    close: closeOnce,
+    [Symbol.asyncDispose]: closeOnce,
+  };
+}
+
+/** Lets a link in, or closes it at once where there are too many. */
+function admit(engine: Engine): (wire: Wire, ids?: Parameters<Engine['accept']>[1]) => Connection {
+  const perAddress = new Map<string, number>();
+  return (wire, ids = []) => {
+    const { connectionsMax, connectionsPerAddressMax } = engine.limits;
+    const count = (perAddress.get(wire.address) ?? 0) + 1;
+    const isTooMany = engine.connections.size >= connectionsMax || count > connectionsPerAddressMax;
+    const connection = engine.accept(wire, ids);
+    perAddress.set(wire.address, count);
+    connection.onClosed = () => {
+      const left = perAddress.get(wire.address)! - 1;
+      if (left === 0) perAddress.delete(wire.address);
+      else perAddress.set(wire.address, left);
+    };
+    if (isTooMany) {
+      engine.stats.connectionsRefused += 1;
+      connection.close();
+    }
+    return connection;
+  };
+}

@@ -1,0 +1,151 @@
+/**
+ * What the server counts about itself, for whoever shows it: four-letter words, metrics, a console.
+ * Counting is a few additions for each request; whatever costs more is worked out when asked for.
+ */
+
+/** Upper bounds in milliseconds; one more bucket takes the rest. */
+export const latencyBoundsMs = [
+  0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000,
+] as const;
+
+export class Latency {
+  count = 0;
+  sumMs = 0;
+  lastMs = 0;
+  minMs = Infinity;
+  maxMs = 0;
+  readonly buckets = new Float64Array(latencyBoundsMs.length + 1);
+
+  record(ms: number, times = 1): void {
+    this.count += times;
+    this.sumMs += ms * times;
+    this.lastMs = ms;
+    if (ms < this.minMs) this.minMs = ms;
+    if (ms > this.maxMs) this.maxMs = ms;
+    let bucket = 0;
+    while (bucket < latencyBoundsMs.length && ms > latencyBoundsMs[bucket]!) bucket += 1;
+    this.buckets[bucket]! += times;
+  }
+
+  get averageMs(): number {
+    return this.count === 0 ? 0 : this.sumMs / this.count;
+  }
+
+  /** The value that this part of all stay below, as well as the buckets tell: a line within each. */
+  quantileMs(part: number): number {
+    let left = part * this.count;
+    for (const [i, inBucket] of this.buckets.entries()) {
+      if (inBucket === 0 || inBucket < left) {
+        left -= inBucket;
+        continue;
+      }
+      const from = Math.max(i === 0 ? 0 : latencyBoundsMs[i - 1]!, this.minMs);
+      const to = Math.min(latencyBoundsMs[i] ?? this.maxMs, this.maxMs);
+      return from + Math.max(0, to - from) * (left / inBucket);
+    }
+    return this.count === 0 ? 0 : this.maxMs;
+  }
+
+  reset(): void {
+    this.count = 0;
+    this.sumMs = 0;
+    this.minMs = Infinity;
+    this.maxMs = 0;
+    this.buckets.fill(0);
+  }
+}
+
+/** How often something came up, and how much of it each time. */
+export class Tally {
+  count = 0;
+  sum = 0;
+  min = Infinity;
+  max = 0;
+
+  add(amount: number): void {
+    this.count += 1;
+    this.sum += amount;
+    if (amount < this.min) this.min = amount;
+    if (amount > this.max) this.max = amount;
+  }
+
+  reset(): void {
+    this.count = 0;
+    this.sum = 0;
+    this.min = Infinity;
+    this.max = 0;
+  }
+}
+
+/** A sync that takes longer is counted, and said: `fsync.warningthresholdms`. */
+export const slowAppendMs = 1_000;
+
+export class ServerStats {
+  readonly startedWallMs: number;
+  packetsReceived = 0;
+  packetsSent = 0;
+  bytesReceived = 0;
+  bytesSent = 0;
+  readonly reads = new Latency();
+  readonly writes = new Latency();
+  connectionsAccepted = 0;
+  connectionsRefused = 0;
+  sessionsCreated = 0;
+  sessionsExpired = 0;
+  sessionsRevalidated = 0;
+  authFailures = 0;
+  /** First frames of links, whatever came of them. */
+  connectRequests = 0;
+  /** Links that asked for no session in time. */
+  greetingsTimedOut = 0;
+  batches = 0;
+  batchTxnsMax = 0;
+  /** Txns in each batch. */
+  readonly batchTxns = new Tally();
+  /** Time that the log took for each batch. */
+  readonly appends = new Latency();
+  slowAppends = 0;
+
+  constructor(startedWallMs: number) {
+    this.startedWallMs = startedWallMs;
+  }
+
+  /** The log holds a batch. */
+  appended(tookMs: number, txns: number): void {
+    this.batches += 1;
+    this.batchTxnsMax = Math.max(this.batchTxnsMax, txns);
+    this.batchTxns.add(txns);
+    this.appends.record(tookMs);
+    if (tookMs > slowAppendMs) this.slowAppends += 1;
+  }
+
+  /** What `srst` does: latencies and packets, not what counts over the server's life. */
+  reset(): void {
+    this.packetsReceived = 0;
+    this.packetsSent = 0;
+    this.reads.reset();
+    this.writes.reset();
+    this.batchTxns.reset();
+    this.appends.reset();
+  }
+}
+
+/** Of one link, as `cons` shows it. */
+export interface ConnectionStats {
+  readonly address: string;
+  readonly port: number;
+  readonly secure: boolean;
+  readonly sessionId: bigint;
+  readonly sessionTimeoutMs: number;
+  readonly establishedWallMs: number;
+  readonly packetsReceived: number;
+  readonly packetsSent: number;
+  readonly inFlight: number;
+  readonly queuedBytes: number;
+  readonly watches: number;
+  /** Of the last op answered: its number in the table of ops. */
+  readonly lastCode: number;
+  readonly lastXid: number;
+  readonly lastZxid: number;
+  readonly latency: { lastMs: number; minMs: number; averageMs: number; maxMs: number };
+}

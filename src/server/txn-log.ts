@@ -1,0 +1,26 @@
+/**
+ * Where txns go before anybody hears of them. `storage/` has the one that writes files; this is what
+ * the server asks of it, and one that keeps nothing, for tests and for `inMemory`.
+ */
+
+import type { TxnBody } from '../protocol/index.ts';
+import type { TxnHead } from '../tree/index.ts';
+
+export interface LoggedTxn {
+  readonly head: TxnHead;
+  readonly body: TxnBody;
+}
+
+export interface TxnLog {
+  /**
+   * Resolves once every txn of the batch would survive a loss of power. A rejection is final: the
+   * server acknowledges nothing more and stops. Called with the next batch only after it resolved.
+   */
+  append(batch: readonly LoggedTxn[]): Promise<void>;
+  close(): Promise<void>;
+}
+
+export const memoryLog: TxnLog = {
+  append: () => Promise.resolve(),
+  close: () => Promise.resolve(),
+};

@@ -1,0 +1,147 @@
+/**
+ * Sockets, as connections see them. Decides nothing.
+ *
+ * A plain socket reads into one buffer that all of them share: what a chunk holds is taken out of it
+ * before the next is read. Node offers that (`onread`) to who makes a socket, not to who accepts one,
+ * so an accepted one is made again around its handle; where that is not possible it is read as usual.
+ */
+
+import { Socket } from 'node:net';
+import type { TLSSocket } from 'node:tls';
+import type { Id } from '../protocol/index.ts';
+import type { Connection, Wire } from './connection.ts';
+
+const readBuffer = Buffer.allocUnsafeSlow(64 * 1024);
+
+/** What Node does not promise to keep: see `adopted`. */
+interface WithHandle {
+  _handle?: object | null;
+  /** Whom to tell when the socket closes: a server counts those it accepted, and closes after them. */
+  _server?: object | null;
+}
+
+/** An IPv4 client of a socket that listens on `::` is still an IPv4 client. */
+function plainAddress(address: string | undefined): string {
+  return (address ?? '').replace(/^::ffff:(?=\d+\.)/, '');
+}
+
+class SocketWire implements Wire {
+  readonly #socket: Socket;
+  readonly address: string;
+  readonly port: number;
+  readonly secure: boolean;
+
+  constructor(socket: Socket, secure: boolean) {
+    this.#socket = socket;
+    this.secure = secure;
+    this.address = plainAddress(socket.remoteAddress);
+    this.port = socket.remotePort ?? 0;
+  }
+
+  get queuedBytes(): number {
+    return this.#socket.writableLength;
+  }
+
+  write(bytes: Buffer): boolean {
+    if (!this.#socket.writable) return true;
+    this.#socket.write(bytes);
+    // A plain socket that took all of it at once is done with the memory; TLS may keep it for later.
+    return !this.secure && this.#socket.writableLength === 0;
+  }
+
+  end(): void {
+    if (this.#socket.destroyed) return;
+    this.#socket.end();
+    // Whoever never closes its side would keep the link: what was said is said.
+    this.#socket.destroySoon();
+  }
+
+  destroy(): void {
+    this.#socket.destroy();
+  }
+
+  pause(): void {
+    this.#socket.pause();
+  }
+
+  resume(): void {
+    this.#socket.resume();
+  }
+}
+
+function connectWire(
+  socket: Socket,
+  secure: boolean,
+  accept: (wire: Wire) => Connection,
+): Connection {
+  const connection = accept(new SocketWire(socket, secure));
+  socket.on('drain', () => connection.drained());
+  socket.on('close', () => connection.wireClosed());
+  // A reset is followed by 'close'; there is nothing else to do about it.
+  socket.on('error', () => {});
+  return connection;
+}
+
+/** A socket that was accepted with `pauseOnConnect`. */
+export function servePlain(
+  accepted: Socket & WithHandle,
+  accept: (wire: Wire) => Connection,
+  failed: (error: unknown) => void,
+): void {
+  let connection: Connection | undefined;
+  const take = (chunk: Buffer): boolean => {
+    try {
+      connection?.receive(chunk);
+    } catch (error) {
+      failed(error);
+    }
+    return true;
+  };
+  const handle = accepted._handle;
+  if (handle === undefined || handle === null) {
+    connection = connectWire(accepted, false, accept);
+    accepted.on('data', take);
+    accepted.resume();
+    return;
+  }
+  accepted._handle = null;
+  const options = {
+    handle,
+    onread: {
+      buffer: readBuffer,
+      callback: (length: number) => take(readBuffer.subarray(0, length)),
+    },
+  };
+  const socket = new Socket(options as ConstructorParameters<typeof Socket>[0]);
+  (socket as WithHandle)._server = accepted._server ?? null;
+  accepted._server = null;
+  socket.setNoDelay(true);
+  connection = connectWire(socket, false, accept);
+}
+
+export function serveTls(
+  socket: TLSSocket,
+  accept: (wire: Wire, ids: readonly Id[]) => Connection,
+  failed: (error: unknown) => void,
+): void {
+  const connection = connectWire(socket, true, (wire) => accept(wire, certificateIds(socket)));
+  socket.setNoDelay(true);
+  socket.on('data', (chunk: Buffer) => {
+    try {
+      connection.receive(chunk);
+    } catch (error) {
+      failed(error);
+    }
+  });
+}
+
+/** Who proved a certificate has its subject as an id: CN last to first, as Java prints it (RFC 2253). */
+function certificateIds(socket: TLSSocket): readonly Id[] {
+  if (!socket.authorized) return [];
+  const subject = socket.getPeerCertificate()?.subject;
+  if (subject === undefined) return [];
+  const parts = Object.entries(subject).flatMap(([key, value]) =>
+    [value].flat().map((text) => `${key}=${text}`),
+  );
+  return [{ scheme: 'x509', id: parts.reverse().join(',') }];
+}

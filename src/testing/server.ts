@@ -1,0 +1,110 @@
+/**
+ * A server for tests: in memory, on any free port, ready in milliseconds, and with handles to break
+ * things by: sessions that expire, links that are cut, stall or are slow, ops that fail.
+ */
+
+import { setImmediate } from 'node:timers/promises';
+import { type OpName, wireOf, type ZkErrorCode } from '../protocol/index.ts';
+import {
+  type Connection,
+  type RequestSeen,
+  type RunningServer,
+  type ServerOptions,
+  startServer,
+} from '../server/index.ts';
+import { noNode } from '../tree/index.ts';
+import { MovableClock } from './movable-clock.ts';
+
+/** A tree as plain data: a path and what the node holds. */
+export type Fixture = Readonly<Record<string, string | Uint8Array | null>>;
+
+export interface TestServerOptions extends Omit<ServerOptions, 'clock' | 'inMemory'> {
+  readonly clock?: MovableClock;
+}
+
+export interface TestServer extends RunningServer {
+  /** Runs as real time does, and further when `advance` says so. */
+  readonly clock: MovableClock;
+  /** The last 10,000 requests, oldest first. */
+  readonly log: readonly RequestSeen[];
+  /** Ends the session as its timeout would, and waits until its ephemeral nodes are gone. */
+  expire(sessionId: bigint): Promise<void>;
+  /** Cuts the link that the session is on. The session itself lives on. */
+  drop(sessionId: bigint): void;
+  /** Neither reads from nor writes to the session's link until `resume`. */
+  pause(sessionId: bigint): void;
+  resume(sessionId: bigint): void;
+  /** Everything that is said to the session comes this much later. 0 ends it. */
+  delay(sessionId: bigint, ms: number): void;
+  /** The next request of this op, whoever asks, is answered with the error and not done. */
+  failNext(op: OpName, code: ZkErrorCode): void;
+  /** All nodes outside /zookeeper, as text. */
+  tree(): Record<string, string | null>;
+  /** Makes these nodes and whichever are missing above them. */
+  load(fixture: Fixture): Promise<void>;
+}
+
+const logMax = 10_000;
+
+export async function startTestServer(options: TestServerOptions = {}): Promise<TestServer> {
+  const clock = options.clock ?? new MovableClock();
+  const log: RequestSeen[] = [];
+  const failing: { op: OpName; err: number }[] = [];
+  const server = await startServer({
+    port: 0,
+    ...options,
+    limits: { connectionsPerAddressMax: 0, ...options.limits },
+    inMemory: true,
+    clock,
+    onRequest(request) {
+      log.push(request);
+      if (log.length > logMax) log.splice(0, logMax / 10);
+      const at = failing.findIndex(({ op }) => op === request.op);
+      const forced = at === -1 ? undefined : failing.splice(at, 1)[0]!.err;
+      return forced ?? options.onRequest?.(request);
+    },
+  });
+  const { engine } = server;
+  const linkOf = (sessionId: bigint): Connection => {
+    const link = engine.sessions.get(sessionId)?.connection;
+    if (link === undefined) throw new Error(`session 0x${sessionId.toString(16)} is on no link`);
+    return link;
+  };
+  return {
+    ...server,
+    clock,
+    log,
+    async expire(sessionId) {
+      const session = engine.sessions.get(sessionId);
+      if (session !== undefined) engine.expire(session);
+      while (engine.sessions.get(sessionId) !== undefined) await setImmediate();
+    },
+    drop: (sessionId) => linkOf(sessionId).close(),
+    pause: (sessionId) => linkOf(sessionId).stall(),
+    resume: (sessionId) => linkOf(sessionId).unstall(),
+    delay: (sessionId, ms) => linkOf(sessionId).delay(ms),
+    failNext: (op, code) => failing.push({ op, err: wireOf(code) }),
+    tree() {
+      const { tree } = engine;
+      const nodes: Record<string, string | null> = {};
+      for (const node of tree.walk()) {
+        const path = tree.nodes.pathOf(node);
+        if (path === '/' || path === '/zookeeper' || path.startsWith('/zookeeper/')) continue;
+        nodes[path] = tree.nodes.dataOf(node)?.toString('utf8') ?? null;
+      }
+      return nodes;
+    },
+    async load(fixture) {
+      for (const [path, data] of Object.entries(fixture)) {
+        const names = path.split('/').slice(1);
+        for (let depth = 1; depth <= names.length; depth++) {
+          const at = `/${names.slice(0, depth).join('/')}`;
+          const isLast = depth === names.length;
+          if (engine.tree.find(at) !== noNode && !isLast) continue;
+          const bytes = isLast && data !== null ? Buffer.from(data) : null;
+          await engine.seed(at, bytes ?? (isLast ? null : Buffer.alloc(0)));
+        }
+      }
+    },
+  };
+}

@@ -1,0 +1,24 @@
+export { AclCache, openAclId } from './acl-cache.ts';
+export { numberOf, readLong, writeLong } from './longs.ts';
+export { type NewNode, NodeStore, statBytes } from './node-store.ts';
+export {
+  containerOwner,
+  isTtl,
+  type OwnerKind,
+  ownerKind,
+  ttlOfOwner,
+  ttlOwner,
+} from './owners.ts';
+export { noNode } from './path-index.ts';
+export {
+  limitsName,
+  limitsPath,
+  parseQuota,
+  type QuotaText,
+  quotaRoot,
+  readQuota,
+  statsName,
+  statsPath,
+  usageText,
+} from './quotas.ts';
+export { type Applied, Tree, type TreeEvent, type TreeOptions, type TxnHead } from './tree.ts';

@@ -1,0 +1,504 @@
+/**
+ * The nodes, as numbers and bytes: no object for a node, nothing for the garbage collector to walk.
+ *
+ *   node     a small number; eight ints, in chunks: where its record is, hash and chain of the path
+ *            index, parent, first child, siblings before and after (a ring), ACL
+ *   record   in a slab:
+ *            pathLength:int  cversion:int  owner:long  path
+ *            dataLength:int  data  Stat[68]
+ *
+ * The second line of a record is, byte for byte, what a getData is answered with, so that a read is
+ * one copy. `cversion` there is the one that clients see; the stored one, which counts creates alone
+ * and from which sequence numbers come, stands in front, as does the owner that says more than
+ * clients are told (containers, TTLs).
+ *
+ * In: paths, data, changes of single fields. Out: nodes and their bytes. What always holds: every
+ * node but the root is in its parent's ring, and numChildren is the length of that ring.
+ */
+
+import { Buffer } from 'node:buffer';
+import type { Writer } from '../jute/index.ts';
+import { readInt, readLong, writeInt, writeLong } from './longs.ts';
+import { hashOf, noNode, PathIndex } from './path-index.ts';
+import { Slabs } from './slabs.ts';
+
+const chunkShift = 12;
+const chunkNodes = 1 << chunkShift;
+const stride = 8;
+const field = {
+  address: 0,
+  hash: 1,
+  next: 2,
+  parent: 3,
+  firstChild: 4,
+  before: 5,
+  after: 6,
+  acl: 7,
+} as const;
+
+const headBytes = 16;
+export const statBytes = 68;
+export const persistedBytes = 60;
+// Offsets within the Stat, in the order of its record.
+const stat = {
+  czxid: 0,
+  mzxid: 8,
+  ctime: 16,
+  mtime: 24,
+  version: 32,
+  cversion: 36,
+  aversion: 40,
+  owner: 44,
+  dataLength: 52,
+  numChildren: 56,
+  pzxid: 60,
+} as const;
+
+/** Paths that are longer are encoded and compared by the runtime, shorter ones here. */
+const loopMax = 64;
+
+export interface NewNode {
+  readonly path: string;
+  readonly data: Uint8Array | null;
+  readonly acl: number;
+  readonly zxid: number;
+  readonly timeMs: number;
+  readonly owner: bigint;
+  /** The owner that clients are shown: 0 for containers and TTLs. */
+  readonly shownOwner: bigint;
+}
+
+export class NodeStore {
+  readonly #chunks: Int32Array[] = [];
+  readonly #slabs = new Slabs();
+  readonly #index: PathIndex;
+  #used = 0;
+  #free = noNode;
+  #count = 0;
+  #scratch = Buffer.allocUnsafeSlow(1024);
+
+  constructor() {
+    this.#index = new PathIndex({
+      hashOf: (node) => this.#get(node, field.hash),
+      nextOf: (node) => this.#get(node, field.next),
+      setNext: (node, next) => this.#set(node, field.next, next),
+    });
+  }
+
+  get count(): number {
+    return this.#count;
+  }
+
+  get slabBytes(): number {
+    return this.#slabs.bytes;
+  }
+
+  // ── finding ───────────────────────────────────────────────────────────────────────────────────
+
+  find(path: string): number {
+    return this.findBytes(this.#scratch, 0, this.#encode(path));
+  }
+
+  findBytes(bytes: Buffer, start: number, end: number): number {
+    const hash = hashOf(bytes, start, end);
+    const length = end - start;
+    for (let node = this.#index.first(hash); node !== noNode; ) {
+      const chunk = this.#chunks[node >>> chunkShift]!;
+      const base = (node & (chunkNodes - 1)) * stride;
+      if (chunk[base + field.hash] === hash) {
+        const address = chunk[base]!;
+        const slab = this.#slabs.slab(address);
+        const at = this.#slabs.offset(address);
+        if (readInt(slab, at) === length && same(slab, at + headBytes, bytes, start, length)) {
+          return node;
+        }
+      }
+      node = chunk[base + field.next]!;
+    }
+    return noNode;
+  }
+
+  /** False once the node was removed, until its number is given to another. */
+  isNode(node: number): boolean {
+    return node < this.#used && this.#get(node, field.address) >= 0;
+  }
+
+  parentOf(node: number): number {
+    return this.#get(node, field.parent);
+  }
+
+  pathOf(node: number): string {
+    const address = this.#get(node, field.address);
+    const slab = this.#slabs.slab(address);
+    const at = this.#slabs.offset(address);
+    return slab.toString('utf8', at + headBytes, at + headBytes + readInt(slab, at));
+  }
+
+  /** The children at this moment, in the order of their creation. */
+  childrenOf(node: number): Int32Array {
+    const children = new Int32Array(this.childCount(node));
+    let child = this.#get(node, field.firstChild);
+    for (let i = 0; i < children.length; i++) {
+      children[i] = child;
+      child = this.#get(child, field.after);
+    }
+    return children;
+  }
+
+  // ── making and removing ───────────────────────────────────────────────────────────────────────
+
+  add(parent: number, made: NewNode): number {
+    const { path, data, zxid, timeMs, owner, shownOwner } = made;
+    const pathBytes = this.#encode(path);
+    const dataBytes = data === null ? 0 : data.length;
+    const address = this.#slabs.allocate(recordBytes(pathBytes, dataBytes));
+    const slab = this.#slabs.slab(address);
+    const at = this.#slabs.offset(address);
+    writeInt(slab, at, pathBytes);
+    writeInt(slab, at + 4, 0);
+    if (owner === 0n) writeLong(slab, at + 8, 0);
+    else slab.writeBigInt64BE(owner, at + 8);
+    this.#scratch.copy(slab, at + headBytes, 0, pathBytes);
+    const dataAt = at + headBytes + pathBytes;
+    writeInt(slab, dataAt, data === null ? -1 : dataBytes);
+    if (data !== null) slab.set(data, dataAt + 4);
+    const statAt = dataAt + 4 + dataBytes;
+    slab.fill(0, statAt, statAt + statBytes);
+    writeLong(slab, statAt + stat.czxid, zxid);
+    writeLong(slab, statAt + stat.mzxid, zxid);
+    writeLong(slab, statAt + stat.pzxid, zxid);
+    writeLong(slab, statAt + stat.ctime, timeMs);
+    writeLong(slab, statAt + stat.mtime, timeMs);
+    if (shownOwner !== 0n) slab.writeBigInt64BE(shownOwner, statAt + stat.owner);
+    writeInt(slab, statAt + stat.dataLength, dataBytes);
+
+    const node = this.#number();
+    const hash = hashOf(this.#scratch, 0, pathBytes);
+    this.#set(node, field.address, address);
+    this.#set(node, field.hash, hash);
+    this.#set(node, field.parent, parent);
+    this.#set(node, field.firstChild, noNode);
+    this.#set(node, field.acl, made.acl);
+    this.#index.add(hash, node);
+    this.#count += 1;
+    if (parent !== noNode) this.#link(parent, node);
+    return node;
+  }
+
+  remove(node: number): void {
+    const address = this.#get(node, field.address);
+    const slab = this.#slabs.slab(address);
+    const at = this.#slabs.offset(address);
+    const pathBytes = readInt(slab, at);
+    const dataBytes = Math.max(0, readInt(slab, at + headBytes + pathBytes));
+    this.#unlink(this.#get(node, field.parent), node);
+    this.#index.remove(this.#get(node, field.hash), node);
+    this.#slabs.free(address, recordBytes(pathBytes, dataBytes));
+    this.#set(node, field.address, noNode);
+    this.#set(node, field.next, this.#free);
+    this.#free = node;
+    this.#count -= 1;
+  }
+
+  // ── data ──────────────────────────────────────────────────────────────────────────────────────
+
+  dataBytes(node: number): number {
+    return this.#statInt(node, stat.dataLength);
+  }
+
+  /** A copy, which stays as it is when the node changes. */
+  dataOf(node: number): Buffer | null {
+    const address = this.#get(node, field.address);
+    const slab = this.#slabs.slab(address);
+    const at = this.#dataAt(slab, this.#slabs.offset(address));
+    const length = readInt(slab, at);
+    return length < 0 ? null : Buffer.from(slab.subarray(at + 4, at + 4 + length));
+  }
+
+  setData(node: number, data: Uint8Array | null): void {
+    const old = this.#get(node, field.address);
+    const from = this.#slabs.slab(old);
+    const fromAt = this.#slabs.offset(old);
+    const pathBytes = readInt(from, fromAt);
+    const oldBytes = Math.max(0, readInt(from, fromAt + headBytes + pathBytes));
+    const bytes = data === null ? 0 : data.length;
+    const oldStatAt = fromAt + headBytes + pathBytes + 4 + oldBytes;
+    let slab = from;
+    let at = fromAt;
+    if (bytes !== oldBytes) {
+      const [before, after] = [recordBytes(pathBytes, oldBytes), recordBytes(pathBytes, bytes)];
+      if (!this.#slabs.fits(before, after)) {
+        const address = this.#slabs.allocate(after);
+        slab = this.#slabs.slab(address);
+        at = this.#slabs.offset(address);
+        from.copy(slab, at, fromAt, fromAt + headBytes + pathBytes);
+        this.#set(node, field.address, address);
+      }
+      from.copy(slab, at + headBytes + pathBytes + 4 + bytes, oldStatAt, oldStatAt + statBytes);
+      if (slab !== from || at !== fromAt) this.#slabs.free(old, before);
+    }
+    const dataAt = at + headBytes + pathBytes;
+    writeInt(slab, dataAt, data === null ? -1 : bytes);
+    if (data !== null) slab.set(data, dataAt + 4);
+    writeInt(slab, dataAt + 4 + bytes + stat.dataLength, bytes);
+  }
+
+  // ── the Stat ──────────────────────────────────────────────────────────────────────────────────
+
+  aclOf(node: number): number {
+    return this.#get(node, field.acl);
+  }
+
+  setAcl(node: number, acl: number, aversion: number): void {
+    this.#set(node, field.acl, acl);
+    this.#setStatInt(node, stat.aversion, aversion);
+  }
+
+  version(node: number): number {
+    return this.#statInt(node, stat.version);
+  }
+
+  aversion(node: number): number {
+    return this.#statInt(node, stat.aversion);
+  }
+
+  childCount(node: number): number {
+    return this.#statInt(node, stat.numChildren);
+  }
+
+  mzxid(node: number): number {
+    return this.#statLong(node, stat.mzxid);
+  }
+
+  pzxid(node: number): number {
+    return this.#statLong(node, stat.pzxid);
+  }
+
+  mtimeMs(node: number): number {
+    return this.#statLong(node, stat.mtime);
+  }
+
+  setModified(node: number, zxid: number, timeMs: number, version: number): void {
+    const address = this.#get(node, field.address);
+    const slab = this.#slabs.slab(address);
+    const at = statAt(slab, this.#slabs.offset(address));
+    writeLong(slab, at + stat.mzxid, zxid);
+    writeLong(slab, at + stat.mtime, timeMs);
+    writeInt(slab, at + stat.version, version);
+  }
+
+  setPzxid(node: number, zxid: number): void {
+    const address = this.#get(node, field.address);
+    const slab = this.#slabs.slab(address);
+    writeLong(slab, statAt(slab, this.#slabs.offset(address)) + stat.pzxid, zxid);
+  }
+
+  /** The counter of child creates, as it is stored: not the one that clients see. */
+  cversion(node: number): number {
+    const address = this.#get(node, field.address);
+    return readInt(this.#slabs.slab(address), this.#slabs.offset(address) + 4);
+  }
+
+  setCversion(node: number, cversion: number): void {
+    const address = this.#get(node, field.address);
+    writeInt(this.#slabs.slab(address), this.#slabs.offset(address) + 4, cversion);
+    this.#showCversion(node);
+  }
+
+  /** True for whatever has an owner field: an ephemeral, a container, a node with a TTL. */
+  isOwned(node: number): boolean {
+    const address = this.#get(node, field.address);
+    const slab = this.#slabs.slab(address);
+    const at = this.#slabs.offset(address);
+    return readInt(slab, at + 8) !== 0 || readInt(slab, at + 12) !== 0;
+  }
+
+  ownerOf(node: number): bigint {
+    if (!this.isOwned(node)) return 0n;
+    const address = this.#get(node, field.address);
+    return this.#slabs.slab(address).readBigInt64BE(this.#slabs.offset(address) + 8);
+  }
+
+  /** All 68 bytes, copied. */
+  statOf(node: number): Buffer {
+    const address = this.#get(node, field.address);
+    const slab = this.#slabs.slab(address);
+    const at = statAt(slab, this.#slabs.offset(address));
+    return Buffer.from(slab.subarray(at, at + statBytes));
+  }
+
+  /** A StatPersisted, 60 bytes: what a snapshot holds. Its counter is the stored one. */
+  persistedOf(node: number): Buffer {
+    const address = this.#get(node, field.address);
+    const slab = this.#slabs.slab(address);
+    const at = this.#slabs.offset(address);
+    const from = statAt(slab, at);
+    const bytes = Buffer.allocUnsafe(persistedBytes);
+    slab.copy(bytes, 0, from, from + stat.owner);
+    slab.copy(bytes, stat.cversion, at + 4, at + 8);
+    slab.copy(bytes, stat.owner, at + 8, at + 16);
+    slab.copy(bytes, stat.owner + 8, from + stat.pzxid, from + statBytes);
+    return bytes;
+  }
+
+  restoreStat(node: number, persisted: Buffer): void {
+    const address = this.#get(node, field.address);
+    const slab = this.#slabs.slab(address);
+    const to = statAt(slab, this.#slabs.offset(address));
+    persisted.copy(slab, to, 0, stat.owner);
+    persisted.copy(slab, to + stat.pzxid, stat.owner + 8, persistedBytes);
+    this.setCversion(node, readInt(persisted, stat.cversion));
+  }
+
+  // ── straight into a reply ─────────────────────────────────────────────────────────────────────
+
+  /** dataLength, data, Stat. */
+  writeData(writer: Writer, node: number): void {
+    const address = this.#get(node, field.address);
+    const slab = this.#slabs.slab(address);
+    const at = this.#dataAt(slab, this.#slabs.offset(address));
+    writer.rawRange(slab, at, at + 4 + Math.max(0, readInt(slab, at)) + statBytes);
+  }
+
+  writeStat(writer: Writer, node: number): void {
+    const address = this.#get(node, field.address);
+    const slab = this.#slabs.slab(address);
+    const at = statAt(slab, this.#slabs.offset(address));
+    writer.rawRange(slab, at, at + statBytes);
+  }
+
+  /** How many, then each name. */
+  writeChildren(writer: Writer, node: number): void {
+    const count = this.childCount(node);
+    writer.int(count);
+    const skip = this.nameStart(node);
+    let child = this.#get(node, field.firstChild);
+    for (let i = 0; i < count; i++) {
+      const address = this.#get(child, field.address);
+      const slab = this.#slabs.slab(address);
+      const at = this.#slabs.offset(address);
+      const length = readInt(slab, at);
+      writer.int(length - skip);
+      writer.rawRange(slab, at + headBytes + skip, at + headBytes + length);
+      child = this.#get(child, field.after);
+    }
+  }
+
+  /** Where, in a child's path, its name begins. */
+  nameStart(node: number): number {
+    const address = this.#get(node, field.address);
+    const length = readInt(this.#slabs.slab(address), this.#slabs.offset(address));
+    return length === 1 ? 1 : length + 1;
+  }
+
+  // ── inside ────────────────────────────────────────────────────────────────────────────────────
+
+  #get(node: number, which: number): number {
+    return this.#chunks[node >>> chunkShift]![(node & (chunkNodes - 1)) * stride + which]!;
+  }
+
+  #set(node: number, which: number, value: number): void {
+    this.#chunks[node >>> chunkShift]![(node & (chunkNodes - 1)) * stride + which] = value;
+  }
+
+  #number(): number {
+    if (this.#free !== noNode) {
+      const node = this.#free;
+      this.#free = this.#get(node, field.next);
+      return node;
+    }
+    const node = this.#used++;
+    if ((node & (chunkNodes - 1)) === 0) this.#chunks.push(new Int32Array(chunkNodes * stride));
+    return node;
+  }
+
+  #link(parent: number, node: number): void {
+    const first = this.#get(parent, field.firstChild);
+    if (first === noNode) {
+      this.#set(node, field.before, node);
+      this.#set(node, field.after, node);
+      this.#set(parent, field.firstChild, node);
+    } else {
+      const last = this.#get(first, field.before);
+      this.#set(node, field.before, last);
+      this.#set(node, field.after, first);
+      this.#set(last, field.after, node);
+      this.#set(first, field.before, node);
+    }
+    this.#setStatInt(parent, stat.numChildren, this.childCount(parent) + 1);
+    this.#showCversion(parent);
+  }
+
+  #unlink(parent: number, node: number): void {
+    const before = this.#get(node, field.before);
+    const after = this.#get(node, field.after);
+    this.#set(before, field.after, after);
+    this.#set(after, field.before, before);
+    if (this.#get(parent, field.firstChild) === node) {
+      this.#set(parent, field.firstChild, after === node ? noNode : after);
+    }
+    this.#setStatInt(parent, stat.numChildren, this.childCount(parent) - 1);
+    this.#showCversion(parent);
+  }
+
+  /** Clients see creates and deletes: twice the creates, less what is still there (copyStat). */
+  #showCversion(node: number): void {
+    const shown = (Math.imul(this.cversion(node), 2) - this.childCount(node)) | 0;
+    this.#setStatInt(node, stat.cversion, shown);
+  }
+
+  #statInt(node: number, which: number): number {
+    const address = this.#get(node, field.address);
+    const slab = this.#slabs.slab(address);
+    return readInt(slab, statAt(slab, this.#slabs.offset(address)) + which);
+  }
+
+  #setStatInt(node: number, which: number, value: number): void {
+    const address = this.#get(node, field.address);
+    const slab = this.#slabs.slab(address);
+    writeInt(slab, statAt(slab, this.#slabs.offset(address)) + which, value);
+  }
+
+  #statLong(node: number, which: number): number {
+    const address = this.#get(node, field.address);
+    const slab = this.#slabs.slab(address);
+    return readLong(slab, statAt(slab, this.#slabs.offset(address)) + which);
+  }
+
+  #dataAt(slab: Buffer, at: number): number {
+    return at + headBytes + readInt(slab, at);
+  }
+
+  /** Puts the path into the scratch memory and returns its length in bytes. */
+  #encode(path: string): number {
+    const { length } = path;
+    if (length * 3 > this.#scratch.length) this.#scratch = Buffer.allocUnsafeSlow(length * 3);
+    const scratch = this.#scratch;
+    if (length <= loopMax) {
+      let i = 0;
+      for (; i < length; i++) {
+        const unit = path.charCodeAt(i);
+        if (unit > 0x7f) break;
+        scratch[i] = unit;
+      }
+      if (i === length) return length;
+    }
+    return scratch.write(path, 0, 'utf8');
+  }
+}
+
+function recordBytes(pathBytes: number, dataBytes: number): number {
+  return headBytes + pathBytes + 4 + dataBytes + statBytes;
+}
+
+function statAt(slab: Buffer, at: number): number {
+  const dataAt = at + headBytes + readInt(slab, at);
+  const length = readInt(slab, dataAt);
+  return dataAt + 4 + Math.max(0, length);
+}
+
+function same(a: Buffer, aAt: number, b: Buffer, bAt: number, length: number): boolean {
+  if (length > loopMax) return a.compare(b, bAt, bAt + length, aAt, aAt + length) === 0;
+  for (let i = 0; i < length; i++) if (a[aAt + i] !== b[bAt + i]) return false;
+  return true;
+}

@@ -1,0 +1,77 @@
+/**
+ * Quotas: which paths have one, and the text in which limits and usage stand.
+ *
+ *   /zookeeper/quota/<path>/zookeeper_limits   count=5,bytes=100=;byteHardLimit=200;countHardLimit=9
+ *   /zookeeper/quota/<path>/zookeeper_stats    count=3,bytes=42
+ *
+ * The odd "=" after the second value keeps old parsers from reading on (StatsTrack). -1, or a missing
+ * key, is no limit. Any client may write such a text, and so also one that can't be read.
+ */
+
+export const quotaRoot = '/zookeeper/quota';
+export const limitsName = 'zookeeper_limits';
+export const statsName = 'zookeeper_stats';
+
+export const limitsPath = (path: string): string => `${quotaRoot}${path}/${limitsName}`;
+export const statsPath = (path: string): string => `${quotaRoot}${path}/${statsName}`;
+
+export interface QuotaText {
+  readonly count: number;
+  readonly bytes: number;
+  readonly countHardLimit: number;
+  readonly byteHardLimit: number;
+}
+
+const noQuota: QuotaText = { count: -1, bytes: -1, countHardLimit: -1, byteHardLimit: -1 };
+
+/** Null for a text that StatsTrack would throw at. */
+export function parseQuota(data: Buffer | null): QuotaText | null {
+  if (data === null) return null;
+  const text = data.toString('utf8').replace(/[,;]+$/, '');
+  if (text === '') return noQuota;
+  const values = new Map<string, number>();
+  for (const pair of text.split(/[,;]+/)) {
+    const [key, value] = pair.replace(/=+$/, '').split('=');
+    if (value === undefined || !/^([+-]?\d+)?$/.test(value)) return null;
+    values.set(key!, value === '' ? -1 : Number(value));
+  }
+  const get = (key: string) => values.get(key) ?? -1;
+  return {
+    count: get('count'),
+    bytes: get('bytes'),
+    countHardLimit: get('countHardLimit'),
+    byteHardLimit: get('byteHardLimit'),
+  };
+}
+
+/** As `parseQuota`; what can't be read counts as nothing. */
+export function readQuota(data: Buffer | null): QuotaText {
+  return parseQuota(data) ?? noQuota;
+}
+
+export function usageText(count: number, bytes: number): Buffer {
+  return Buffer.from(`count=${count},bytes=${bytes}`);
+}
+
+/** The paths that have limits, and which of them stands above a given path. */
+export class QuotaPaths {
+  readonly #paths = new Set<string>();
+
+  add(path: string): void {
+    if (path !== '' && path !== '/') this.#paths.add(path);
+  }
+
+  delete(path: string): void {
+    this.#paths.delete(path);
+  }
+
+  /** The longest of them that is `path` or above it. The root has none: its quota is not kept. */
+  above(path: string): string | undefined {
+    if (this.#paths.size === 0) return undefined;
+    for (let end = path.length; end > 0; end = path.lastIndexOf('/', end - 1)) {
+      const prefix = path.slice(0, end);
+      if (this.#paths.has(prefix)) return prefix;
+    }
+    return undefined;
+  }
+}

@@ -1,0 +1,500 @@
+/**
+ * The state machine: txns in the order of their zxid make the tree, the same txns the same tree.
+ *
+ * In: a txn's head and body, as the log holds them. Out: what came of it, and the events it caused,
+ * in the order in which watchers must hear of them. No clock, no I/O, no sessions' links: time comes
+ * in the head.
+ *
+ * A txn is applied, not checked: whoever made it did that. What a replay over a fuzzy snapshot can
+ * meet (the node is there already, the parent is gone) gives an error code and changes no more than
+ * DataTree.processTxn would.
+ */
+
+import { Reader } from '../jute/index.ts';
+import { type Acl, readTxn, type TxnBody, wireOf } from '../protocol/index.ts';
+import { AclCache, openAclId } from './acl-cache.ts';
+import { type NewNode, NodeStore } from './node-store.ts';
+import { containerOwner, ownerKind, ttlOwner } from './owners.ts';
+import { noNode } from './path-index.ts';
+import {
+  limitsName,
+  QuotaPaths,
+  quotaRoot,
+  readQuota,
+  statsName,
+  statsPath,
+  usageText,
+} from './quotas.ts';
+
+/** A txn's header, with zxid and time as numbers: both stay below 2^53. */
+export interface TxnHead {
+  /** The session that asked. */
+  readonly clientId: bigint;
+  readonly cxid: number;
+  readonly zxid: number;
+  readonly timeMs: number;
+}
+
+export interface TreeEvent {
+  readonly type: 'created' | 'deleted' | 'dataChanged' | 'childrenChanged';
+  readonly path: string;
+  /** Of the node at `path`: who may not read it does not hear of it. */
+  readonly acl: readonly Acl[];
+}
+
+export interface Applied {
+  readonly type: TxnBody['type'];
+  /** 0, or a code as it stands on the wire. */
+  readonly err: number;
+  readonly path: string;
+  /** The node made or changed, or -1. */
+  readonly node: number;
+  /** Within a multi: the node's Stat right after this part, since later parts may change it. */
+  readonly stat?: Buffer | undefined;
+  readonly parts?: readonly Applied[];
+}
+
+export interface TreeOptions {
+  /** TTL nodes exist: `zookeeper.extendedTypesEnabled`. */
+  readonly extendedTypes?: boolean;
+}
+
+const ok = 0;
+const noNodeErr = wireOf('NO_NODE');
+const nodeExistsErr = wireOf('NODE_EXISTS');
+const inconsistentErr = wireOf('RUNTIME_INCONSISTENCY');
+
+/** Where the owner stands in a StatPersisted. */
+const persistedOwnerAt = 44;
+
+const noPaths: ReadonlySet<string> = new Set();
+
+/** `/a/b` gives `/a`, `/a` gives `/`. */
+function parentPath(path: string): string {
+  const slash = path.lastIndexOf('/');
+  return slash <= 0 ? '/' : path.slice(0, slash);
+}
+
+export class Tree {
+  readonly nodes = new NodeStore();
+  readonly acls = new AclCache();
+  readonly quotas = new QuotaPaths();
+  readonly extendedTypes: boolean;
+  /** Every session that a createSession made and no closeSession ended, with its first timeout. */
+  readonly sessions = new Map<bigint, number>();
+  readonly #ephemerals = new Map<bigint, Set<string>>();
+  /** Bytes of the paths that each session owns: they stand in one txn when it ends. */
+  readonly #ephemeralBytes = new Map<bigint, number>();
+  readonly #containers = new Set<string>();
+  readonly #ttls = new Set<string>();
+  #ephemeralCount = 0;
+  #lastZxid = 0;
+  /** Characters of all paths and bytes of all data. */
+  #dataSize = 0;
+  #events: TreeEvent[] = [];
+
+  constructor(options: TreeOptions = {}) {
+    this.extendedTypes = options.extendedTypes ?? false;
+    const blank = { data: Buffer.alloc(0), acl: openAclId, zxid: 0, timeMs: 0 };
+    const add = (parent: number, path: string): number =>
+      this.#insert(parent, { ...blank, path, owner: 0n, shownOwner: 0n });
+    const root = add(noNode, '/');
+    const own = add(root, '/zookeeper');
+    add(own, quotaRoot);
+    const config = add(own, '/zookeeper/config');
+    // Whoever may write it could reconfigure an ensemble (ZOOKEEPER-2014).
+    const readOnly = [{ perms: 1, id: { scheme: 'world', id: 'anyone' } }];
+    this.nodes.setAcl(config, this.acls.use(readOnly), -1);
+  }
+
+  get lastZxid(): number {
+    return this.#lastZxid;
+  }
+
+  /** As Apache counts: the root stands in its map twice, under "" and "/". */
+  get nodeCount(): number {
+    return this.nodes.count + 1;
+  }
+
+  get approximateDataSize(): number {
+    return this.#dataSize;
+  }
+
+  get ephemeralCount(): number {
+    return this.#ephemeralCount;
+  }
+
+  /** The node at `path`, or -1. An empty path is the root, as in Apache's map. */
+  find(path: string): number {
+    return this.nodes.find(path === '' ? '/' : path);
+  }
+
+  aclOf(node: number): readonly Acl[] {
+    return this.acls.get(this.nodes.aclOf(node));
+  }
+
+  ephemeralsOf(session: bigint): ReadonlySet<string> {
+    return this.#ephemerals.get(session) ?? noPaths;
+  }
+
+  ephemeralBytesOf(session: bigint): number {
+    return this.#ephemeralBytes.get(session) ?? 0;
+  }
+
+  get owners(): ReadonlyMap<bigint, ReadonlySet<string>> {
+    return this.#ephemerals;
+  }
+
+  get containers(): ReadonlySet<string> {
+    return this.#containers;
+  }
+
+  get ttls(): ReadonlySet<string> {
+    return this.#ttls;
+  }
+
+  /** All nodes below, the node itself not counted. */
+  countBelow(node: number): number {
+    let count = 0;
+    const open = [node];
+    for (let next = open.pop(); next !== undefined; next = open.pop()) {
+      const children = this.nodes.childrenOf(next);
+      count += children.length;
+      for (const child of children) if (this.nodes.childCount(child) > 0) open.push(child);
+    }
+    return count;
+  }
+
+  /** What the last txn applied caused, in the order in which it is to be told. */
+  get events(): readonly TreeEvent[] {
+    return this.#events;
+  }
+
+  apply(head: TxnHead, body: TxnBody): Applied {
+    if (this.#events.length > 0) this.#events = [];
+    const applied = this.#part(head, body);
+    if (head.zxid > this.#lastZxid) this.#lastZxid = head.zxid;
+    return applied;
+  }
+
+  // ── snapshots ─────────────────────────────────────────────────────────────────────────────────
+
+  /**
+   * Every node, parents before their children. The tree may change between two steps: a node made
+   * meanwhile may be missing and one removed is left out, as in Apache's fuzzy snapshots.
+   */
+  *walk(): Generator<number, void, void> {
+    const root = this.find('/');
+    yield root;
+    const open: [parent: number, children: Int32Array, at: number][] = [
+      [root, this.nodes.childrenOf(root), 0],
+    ];
+    for (let top = open.at(-1); top !== undefined; top = open.at(-1)) {
+      const [parent, children, at] = top;
+      if (at === children.length) {
+        open.pop();
+        continue;
+      }
+      top[2] = at + 1;
+      const node = children[at]!;
+      // The number may be another node's by now; as a child of the same parent it is due here too.
+      if (!this.nodes.isNode(node) || this.nodes.parentOf(node) !== parent) continue;
+      yield node;
+      if (this.nodes.childCount(node) > 0) open.push([node, this.nodes.childrenOf(node), 0]);
+    }
+  }
+
+  /** A node of a snapshot, its parent before it. `persisted` is a StatPersisted, 60 bytes. */
+  restoreNode(path: string, data: Buffer | null, acl: number, persisted: Buffer): void {
+    const known = this.find(path);
+    const owner = persisted.readBigInt64BE(persistedOwnerAt);
+    let node = known;
+    if (known === noNode) {
+      const parent = this.find(parentPath(path));
+      if (parent === noNode) throw new Error(`a snapshot has ${path} before its parent`);
+      const shownOwner = this.#kind(owner) === 'session' ? owner : 0n;
+      node = this.#insert(parent, { path, data, acl, zxid: 0, timeMs: 0, owner, shownOwner });
+    } else {
+      this.#dataSize += (data?.length ?? 0) - this.nodes.dataBytes(known);
+      this.nodes.setData(known, data);
+      this.acls.release(this.nodes.aclOf(known));
+      this.nodes.setAcl(known, acl, 0);
+    }
+    this.acls.countUse(acl);
+    this.nodes.restoreStat(node, persisted);
+  }
+
+  /** After all nodes of a snapshot: nothing up to `zxid` has to be applied any more. */
+  restored(zxid: number): void {
+    this.acls.dropUnused();
+    this.#restoreQuotas();
+    this.#lastZxid = zxid;
+  }
+
+  #part(head: TxnHead, body: TxnBody): Applied {
+    switch (body.type) {
+      case 'setData':
+      case 'reconfig':
+        return this.#setData(head, body);
+      case 'create':
+      case 'create2': {
+        const owner = body.txn.ephemeral ? head.clientId : 0n;
+        return this.#create(head, body, owner, owner);
+      }
+      case 'createContainer':
+        return this.#create(head, body, containerOwner, 0n);
+      case 'createTTL': {
+        const owner = ttlOwner(body.txn.ttl);
+        return this.#create(head, body, owner, this.#kind(owner) === 'session' ? owner : 0n);
+      }
+      case 'delete':
+      case 'deleteContainer':
+        return this.#outcome(body, body.txn.path, this.#delete(body.txn.path, head.zxid));
+      case 'setACL':
+        return this.#setAcl(body);
+      case 'check':
+        return this.#outcome(body, body.txn.path, ok);
+      case 'multi':
+        return this.#multi(head, body);
+      case 'error':
+        return this.#outcome(body, '', body.txn.err);
+      case 'createSession':
+        this.sessions.set(head.clientId, body.txn.timeOut);
+        return this.#outcome(body, '', ok);
+      case 'closeSession':
+        return this.#closeSession(head, body);
+    }
+  }
+
+  #outcome(body: TxnBody, path: string, err: number, node = noNode): Applied {
+    return { type: body.type, err, path, node };
+  }
+
+  #create(
+    head: TxnHead,
+    body: Extract<TxnBody, { type: 'create' | 'create2' | 'createTTL' | 'createContainer' }>,
+    owner: bigint,
+    shownOwner: bigint,
+  ): Applied {
+    const { path, data, acl } = body.txn;
+    const above = parentPath(path);
+    const parent = this.nodes.find(above);
+    if (parent === noNode) return this.#outcome(body, path, noNodeErr);
+    const aclId = this.acls.use(acl);
+    const there = this.nodes.find(path);
+    if (there !== noNode) {
+      // Only a replay comes here. As in Apache, the ACL and, of a plain create, the counters are taken.
+      this.acls.release(this.nodes.aclOf(there));
+      this.nodes.setAcl(there, aclId, this.nodes.aversion(there));
+      if (body.type === 'create') this.#raise(parent, body.txn.parentCVersion, head.zxid);
+      return this.#outcome(body, path, nodeExistsErr);
+    }
+    this.#raise(parent, body.txn.parentCVersion, head.zxid);
+    const { zxid, timeMs } = head;
+    const node = this.#insert(parent, {
+      path,
+      data,
+      acl: aclId,
+      zxid,
+      timeMs,
+      owner,
+      shownOwner,
+    });
+    if (above.startsWith(quotaRoot)) this.#quotaMade(above, path);
+    const quota = this.quotas.above(path);
+    if (quota !== undefined) this.#use(quota, data === null ? 0 : data.length, 1);
+    this.#events.push(
+      { type: 'created', path, acl: this.acls.get(aclId) },
+      { type: 'childrenChanged', path: above, acl: this.aclOf(parent) },
+    );
+    return this.#outcome(body, path, ok, node);
+  }
+
+  /** The counter of creates only rises: a replay may come after what the snapshot saw. */
+  #raise(parent: number, cversion: number, zxid: number): void {
+    const known = this.nodes.cversion(parent);
+    const next = cversion === -1 ? known + 1 : cversion;
+    if (next <= known) return;
+    this.nodes.setCversion(parent, next);
+    this.nodes.setPzxid(parent, zxid);
+  }
+
+  #insert(parent: number, made: NewNode): number {
+    const node = this.nodes.add(parent, made);
+    this.#dataSize += made.path.length + (made.data?.length ?? 0);
+    this.#keepOwner(made.path, made.owner);
+    return node;
+  }
+
+  #keepOwner(path: string, owner: bigint): void {
+    switch (this.#kind(owner)) {
+      case 'container':
+        this.#containers.add(path);
+        break;
+      case 'ttl':
+        this.#ttls.add(path);
+        break;
+      case 'session': {
+        const paths = this.#ephemerals.get(owner);
+        if (paths === undefined) this.#ephemerals.set(owner, new Set([path]));
+        else paths.add(path);
+        this.#ephemeralBytes.set(owner, this.ephemeralBytesOf(owner) + Buffer.byteLength(path));
+        this.#ephemeralCount += 1;
+        break;
+      }
+    }
+  }
+
+  #dropOwner(path: string, owner: bigint): void {
+    switch (this.#kind(owner)) {
+      case 'container':
+        this.#containers.delete(path);
+        break;
+      case 'ttl':
+        this.#ttls.delete(path);
+        break;
+      case 'session': {
+        const paths = this.#ephemerals.get(owner);
+        paths?.delete(path);
+        this.#ephemeralBytes.set(owner, this.ephemeralBytesOf(owner) - Buffer.byteLength(path));
+        if (paths?.size === 0) {
+          this.#ephemerals.delete(owner);
+          this.#ephemeralBytes.delete(owner);
+        }
+        this.#ephemeralCount -= 1;
+        break;
+      }
+    }
+  }
+
+  #kind(owner: bigint) {
+    return ownerKind(owner, this.extendedTypes);
+  }
+
+  #delete(path: string, zxid: number): number {
+    const above = parentPath(path);
+    const parent = this.nodes.find(above);
+    if (parent === noNode) return noNodeErr;
+    // Also when the child is gone: a replay must leave the parent as the first run did.
+    if (zxid > this.nodes.pzxid(parent)) this.nodes.setPzxid(parent, zxid);
+    const node = this.nodes.find(path);
+    if (node === noNode) return noNodeErr;
+    const aclId = this.nodes.aclOf(node);
+    const acl = this.acls.get(aclId);
+    const bytes = this.nodes.dataBytes(node);
+    if (this.nodes.isOwned(node)) this.#dropOwner(path, this.nodes.ownerOf(node));
+    this.nodes.remove(node);
+    this.acls.release(aclId);
+    this.#dataSize -= path.length + bytes;
+    if (above.startsWith(quotaRoot) && path.endsWith(`/${limitsName}`)) {
+      this.quotas.delete(above.slice(quotaRoot.length));
+    }
+    const quota = this.quotas.above(path);
+    if (quota !== undefined) this.#use(quota, -bytes, -1);
+    this.#events.push(
+      { type: 'deleted', path, acl },
+      { type: 'childrenChanged', path: above, acl: this.aclOf(parent) },
+    );
+    return ok;
+  }
+
+  #setData(head: TxnHead, body: Extract<TxnBody, { type: 'setData' | 'reconfig' }>): Applied {
+    const { path, data, version } = body.txn;
+    const node = this.nodes.find(path);
+    if (node === noNode) return this.#outcome(body, path, noNodeErr);
+    const difference = (data === null ? 0 : data.length) - this.nodes.dataBytes(node);
+    this.nodes.setData(node, data);
+    this.nodes.setModified(node, head.zxid, head.timeMs, version);
+    const quota = this.quotas.above(path);
+    if (quota !== undefined) this.#use(quota, difference, 0);
+    this.#dataSize += difference;
+    this.#events.push({ type: 'dataChanged', path, acl: this.aclOf(node) });
+    return this.#outcome(body, path, ok, node);
+  }
+
+  #setAcl(body: Extract<TxnBody, { type: 'setACL' }>): Applied {
+    const { path, acl, version } = body.txn;
+    const node = this.nodes.find(path);
+    if (node === noNode) return this.#outcome(body, path, noNodeErr);
+    const old = this.nodes.aclOf(node);
+    this.nodes.setAcl(node, this.acls.use(acl), version);
+    this.acls.release(old);
+    return this.#outcome(body, path, ok, node);
+  }
+
+  #multi(head: TxnHead, body: Extract<TxnBody, { type: 'multi' }>): Applied {
+    const txns = body.txn.txns.map(({ type, data }) =>
+      readTxn(type, new Reader(data ?? Buffer.alloc(0))),
+    );
+    const culprit = txns.findIndex(({ type }) => type === 'error');
+    const parts = txns.map((part, i): Applied => {
+      if (culprit !== -1) {
+        const err = part.type === 'error' ? part.txn.err : i < culprit ? ok : inconsistentErr;
+        return { type: 'error', err, path: '', node: noNode };
+      }
+      const applied = this.#part(head, part);
+      return applied.node === noNode
+        ? applied
+        : { ...applied, stat: this.nodes.statOf(applied.node) };
+    });
+    const err = parts.find((part) => part.err !== ok)?.err ?? ok;
+    return { type: 'multi', err, path: '', node: noNode, parts };
+  }
+
+  #closeSession(head: TxnHead, body: Extract<TxnBody, { type: 'closeSession' }>): Applied {
+    this.sessions.delete(head.clientId);
+    for (const path of body.txn.paths2Delete) this.#delete(path, head.zxid);
+    // A log of before 3.6 names no paths: whatever the session still owns goes.
+    for (const path of [...this.ephemeralsOf(head.clientId)]) this.#delete(path, head.zxid);
+    return this.#outcome(body, '', ok);
+  }
+
+  // ── quotas ────────────────────────────────────────────────────────────────────────────────────
+
+  #quotaMade(above: string, path: string): void {
+    const quota = above.slice(quotaRoot.length);
+    if (path.endsWith(`/${limitsName}`)) this.quotas.add(quota);
+    if (path.endsWith(`/${statsName}`)) this.#recount(quota);
+  }
+
+  /** Usage is kept where it is and by every server for itself: no txn, no version, no event. */
+  #use(quota: string, bytes: number, count: number): void {
+    const node = this.find(statsPath(quota));
+    if (node === noNode) return;
+    const usage = readQuota(this.nodes.dataOf(node));
+    this.#setUsage(node, usage.count + count, usage.bytes + bytes);
+  }
+
+  #setUsage(node: number, count: number, bytes: number): void {
+    const text = usageText(count, bytes);
+    this.#dataSize += text.length - this.nodes.dataBytes(node);
+    this.nodes.setData(node, text);
+  }
+
+  #recount(quota: string): void {
+    const stats = this.find(statsPath(quota));
+    const top = quota === '' ? noNode : this.find(quota);
+    if (stats === noNode) return;
+    let count = 0;
+    let bytes = 0;
+    const open = top === noNode ? [] : [top];
+    for (let node = open.pop(); node !== undefined; node = open.pop()) {
+      count += 1;
+      bytes += this.nodes.dataBytes(node);
+      for (const child of this.nodes.childrenOf(node)) open.push(child);
+    }
+    this.#setUsage(stats, count, bytes);
+  }
+
+  #restoreQuotas(): void {
+    const open = [this.find(quotaRoot)];
+    for (let node = open.pop(); node !== undefined && node !== noNode; node = open.pop()) {
+      for (const child of this.nodes.childrenOf(node)) open.push(child);
+      const path = this.nodes.pathOf(node);
+      if (!path.endsWith(`/${limitsName}`)) continue;
+      const quota = parentPath(path).slice(quotaRoot.length);
+      this.quotas.add(quota);
+      this.#recount(quota);
+    }
+  }
+}

@@ -1,0 +1,88 @@
+/**
+ * The ZooKeeper that a story runs on: our own, in this process, or, under `npm run test:peers`, a
+ * real one that is named by the project's `peer`. The story does not know which.
+ *
+ * Every client comes through a link that can be cut. On a real server, which all stories share, each
+ * story has a node of its own as chroot, and takes it away at the end.
+ */
+
+import { inject } from 'vitest';
+import { type Client, type ClientOptions, connect } from '../src/client/index.ts';
+import { Link, startTestServer } from '../src/testing/index.ts';
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** The real server that stories run on. None: ours. */
+    peer: { readonly name: string; readonly port: number; readonly version: string } | undefined;
+  }
+}
+
+export interface Zk {
+  /** Between every client that `connect` makes and the server. */
+  readonly link: Link;
+  /** host:port/chroot through the link, for whoever connects by itself. */
+  readonly address: string;
+  /** As `address`, past the link. */
+  readonly directAddress: string;
+  readonly version: string;
+  readonly isOurs: boolean;
+  connect(options?: ClientOptions): Promise<Client>;
+  /** A client that no cut reaches: to look on from outside. */
+  witness(options?: ClientOptions): Promise<Client>;
+  /** Ends the client's session on the server, which the client learns when it is next told. */
+  expire(client: Client): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+let stories = 0;
+
+export async function startZk(): Promise<Zk> {
+  const peer = inject('peer');
+  const server = peer ? undefined : await startTestServer({ tickTimeMs: 500 });
+  const port = peer?.port ?? server!.port;
+  const link = await Link.to({ host: '127.0.0.1', port });
+  const chroot = `/story-${process.pid}-${stories++}-${Date.now().toString(36)}`;
+  const direct = `127.0.0.1:${port}`;
+  const keeper = await connect(direct, { sessionTimeoutMs: 30_000 });
+  await keeper.create(chroot);
+  const clients: Client[] = [];
+  const open = async (address: string, options: ClientOptions) => {
+    const client = await connect(address + chroot, { sessionTimeoutMs: 10_000, ...options });
+    clients.push(client);
+    return client;
+  };
+  return {
+    link,
+    address: link.address + chroot,
+    directAddress: direct + chroot,
+    version: peer?.version ?? '3.9.5',
+    isOurs: peer === undefined,
+    connect: (options = {}) => open(link.address, options),
+    witness: (options = {}) => open(direct, options),
+    async expire(client) {
+      const thief = await connect(direct, { identity: client.identity! });
+      await thief.close();
+    },
+    async [Symbol.asyncDispose]() {
+      link.heal();
+      await Promise.all(clients.map((client) => client.close()));
+      await keeper.deleteRecursive(chroot);
+      await keeper.close();
+      await link.close();
+      await server?.close();
+    },
+  };
+}
+
+/** The next state of this name, or the present one. */
+export function reached(client: Client, name: Client['state']['name']): Promise<void> {
+  return new Promise((resolve) => {
+    const look = () => {
+      if (client.state.name !== name) return;
+      client.off('state', look);
+      resolve();
+    };
+    client.on('state', look);
+    look();
+  });
+}

@@ -1,0 +1,28 @@
+import { defineConfig } from 'vitest/config';
+import { findZooKeepers } from './test/peers/zookeeper.ts';
+
+/** The stories once more for every real ZooKeeper that is here, and the tests that need one anyway. */
+export default defineConfig(async () => {
+  const { found } = await findZooKeepers();
+  return {
+    test: {
+      testTimeout: 60_000,
+      hookTimeout: 120_000,
+      maxWorkers: 2,
+      projects: [
+        ...found.map((peer) => ({
+          extends: true as const,
+          test: {
+            name: peer.name,
+            include: ['test/stories/**/*.test.ts'],
+            globalSetup: ['test/peers/setup.ts'],
+          },
+        })),
+        {
+          extends: true as const,
+          test: { name: 'peers', include: ['test/peers/**/*.test.ts'] },
+        },
+      ],
+    },
+  };
+});
