@@ -102,6 +102,20 @@ export function checkTtl(ttlMs: unknown): bigint {
   return BigInt(ttlMs);
 }
 
+export function checkListener(argument: string, listener: unknown): void {
+  if (listener !== undefined && typeof listener !== 'function') {
+    throw new ArgumentError(argument, `a function is wanted, not ${describe(listener)}`);
+  }
+}
+
+/** What every call takes. */
+export function checkLimits(signal: unknown, timeoutMs: unknown): void {
+  if (signal !== undefined && !(signal instanceof AbortSignal)) {
+    throw new ArgumentError('signal', `an AbortSignal is wanted, not ${describe(signal)}`);
+  }
+  if (timeoutMs !== undefined) checkCount('timeoutMs', timeoutMs, 0);
+}
+
 export function checkCount(argument: string, value: unknown, min = 1): asserts value is number {
   if (typeof value !== 'number' || Number.isNaN(value) || value < min) {
     throw new ArgumentError(

@@ -18,12 +18,20 @@ import {
   ZkError,
 } from '../protocol/index.ts';
 import { ArgumentError } from './argument-error.ts';
-import { checkAcl, checkData, checkPath, checkVersion, type DataInput } from './arguments.ts';
+import {
+  checkAcl,
+  checkData,
+  checkListener,
+  checkPath,
+  checkVersion,
+  type DataInput,
+} from './arguments.ts';
 import type { AuthInfo } from './auth.ts';
 import { type CallOptions, Core } from './core.ts';
 import {
   type Created,
   type CreateInput,
+  checkCounts,
   createPart,
   type DataAndStat,
   type MultiOp,
@@ -32,6 +40,7 @@ import {
   type ReadOp,
   type ReadResultsOf,
   type ResultsOf,
+  readPart,
 } from './multi-ops.ts';
 import { type ClientOptions, settingsOf } from './options.ts';
 import { createProtected, discard, type ProtectedOptions } from './protected.ts';
@@ -87,6 +96,7 @@ export class Client extends EventEmitter<ClientEvents> {
   /** Starts to connect at once. `connect()` does the same and waits until a server has us. */
   constructor(servers: string, options: ClientOptions = {}) {
     super();
+    this.setMaxListeners(0); // whoever waits for a state listens, and many may
     const settings = settingsOf(servers, options);
     const auth = (options.auth ?? []).map(({ scheme, auth }) => authInfo(scheme, auth));
     this.#core = new Core(settings, auth, {
@@ -234,6 +244,7 @@ export class Client extends EventEmitter<ClientEvents> {
   async exists(path: string, options: WatchingOptions = {}): Promise<StatView | null> {
     checkPath(path);
     const { watch } = options;
+    checkListener('watch', watch);
     const full = this.#core.toServer(path);
     const onReply =
       watch &&
@@ -333,14 +344,9 @@ export class Client extends EventEmitter<ClientEvents> {
     options: CallOptions = {},
   ): Promise<ReadResultsOf<T>> {
     if (!Array.isArray(ops)) throw new ArgumentError('ops', 'a list is wanted');
-    const parts = ops.map(({ op, path }: ReadOp) => {
-      checkPath(path);
-      const request = { path: this.#core.toServer(path), watch: false };
-      return op === 'get'
-        ? { op: 'getData' as const, request }
-        : { op: 'getChildren' as const, request };
-    });
+    const parts = ops.map((op: ReadOp) => readPart(op, this.#toServer));
     const results = await this.#core.call('multiRead', parts, undefined, options);
+    checkCounts(ops, results);
     return results.map((result, i) => {
       if (result.op === 'getData') return result.response;
       if (result.op === 'getChildren') return result.response.children;
@@ -378,7 +384,14 @@ export class Client extends EventEmitter<ClientEvents> {
 
   /** Changes the ensemble's membership. */
   async reconfig(options: ReconfigOptions): Promise<DataAndStat> {
-    const { joining, leaving, members, fromConfig = -1n } = options;
+    const { joining, leaving, members, fromConfig = -1n } = options ?? {};
+    for (const [argument, list] of Object.entries({ joining, leaving, members })) {
+      if (list === undefined || Array.isArray(list)) continue;
+      throw new ArgumentError(argument, 'a list of strings is wanted');
+    }
+    if (typeof fromConfig !== 'bigint') {
+      throw new ArgumentError('fromConfig', 'a bigint is wanted, as 0x100000000n');
+    }
     if ((joining || leaving ? 1 : 0) + (members ? 1 : 0) !== 1) {
       throw new ArgumentError('reconfig', 'either joining and leaving, or members, is wanted');
     }
@@ -422,6 +435,8 @@ export class Client extends EventEmitter<ClientEvents> {
     if (!Object.hasOwn(addWatchModes, mode)) {
       throw new ArgumentError('mode', 'persistent or persistentRecursive is wanted');
     }
+    if (listener === undefined) throw new ArgumentError('listener', 'a function is wanted');
+    checkListener('listener', listener);
     const full = this.#core.toServer(path);
     const kind = mode === 'persistent' ? 'persistent' : 'recursive';
     const request = { path: full, mode: addWatchModes[mode] };
@@ -439,6 +454,7 @@ export class Client extends EventEmitter<ClientEvents> {
   readonly #toServer = (path: string): string => this.#core.toServer(path);
 
   #watchOnSuccess(kind: 'data' | 'child', full: string, watch: Listener | undefined) {
+    checkListener('watch', watch);
     return (
       watch &&
       ((err: number) => {

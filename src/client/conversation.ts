@@ -33,6 +33,8 @@ export interface ConversationOptions {
   readonly frameBytesMax: number;
   /** Something that left at `sentMs` was answered: told once for all that left together. */
   readonly onAnswered: (sentMs: number) => void;
+  /** Looks at the clock: a session that may be over ends now, before anybody is told anything. */
+  readonly checkClock: () => void;
   readonly onAuthRefused: (error: ZkError) => void;
   readonly onEvent: (listeners: ReadonlySet<Listener>, event: WatchEvent) => void;
 }
@@ -51,7 +53,8 @@ export class Conversation {
   #ackedMs = Number.NEGATIVE_INFINITY;
   #heardMs: number;
   #sentMs: number;
-  #pingSentMs = Number.NEGATIVE_INFINITY;
+  /** When each ping left that is not answered. A pong says nothing of the pings after its own. */
+  readonly #pingsSentMs: number[] = [];
 
   constructor(transport: Transport, options: ConversationOptions) {
     this.transport = transport;
@@ -127,16 +130,18 @@ export class Conversation {
     }
     this.#options.seen.sees(zxidHigh, zxidLow);
     const { calls } = this.#options;
-    let sentMs = this.#pingSentMs;
+    let sentMs = Number.NEGATIVE_INFINITY;
     if (xid > 0) sentMs = calls.reply(xid, err, reader);
+    else if (xid === specialXids.ping) sentMs = this.#pingsSentMs.shift() ?? sentMs;
     else if (xid === specialXids.auth) this.#authReplied(err);
-    else if (xid !== specialXids.ping && xid !== specialXids.setWatches) {
+    else if (xid !== specialXids.setWatches) {
       throw new ProtocolError(`a reply with xid ${xid}, which no request has`);
     }
     if (sentMs > this.#ackedMs) {
       this.#ackedMs = sentMs;
       this.#options.onAnswered(sentMs);
     }
+    this.#options.checkClock();
     if (calls.waiting > 0) this.sendSoon();
   }
 
@@ -150,7 +155,8 @@ export class Conversation {
     }
     const hasZxid = zxidHigh >= 0 && (zxidHigh | zxidLow) !== 0;
     const zxid = hasZxid ? (BigInt(zxidHigh) << 32n) | BigInt(zxidLow >>> 0) : null;
-    const { watches, onEvent } = this.#options;
+    const { watches, onEvent, checkClock } = this.#options;
+    checkClock();
     onEvent(watches.take(type, event.path), { type, path: event.path, zxid });
   }
 
@@ -203,7 +209,7 @@ export class Conversation {
       this.#write(specialXids.ping, ops.ping.code);
       this.transport.flush();
       this.#sentMs = nowMs;
-      this.#pingSentMs = nowMs;
+      this.#pingsSentMs.push(nowMs);
     }
     this.#schedule();
   }

@@ -16,6 +16,7 @@ import {
   ZkError,
 } from '../protocol/index.ts';
 import type { Clock } from '../support/index.ts';
+import { checkLimits } from './arguments.ts';
 import type { AuthInfo } from './auth.ts';
 import type { Call } from './calls.ts';
 import { traceConnect, traceRequest } from './diagnostics.ts';
@@ -113,6 +114,7 @@ export class Core {
     const signal = options?.signal;
     const session = this.#session;
     return new Promise((resolve, reject) => {
+      checkLimits(signal, timeoutMs);
       signal?.throwIfAborted();
       const call: Call<N> = {
         op,

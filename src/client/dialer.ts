@@ -115,17 +115,24 @@ export class Dialer {
   }
 
   async #open(endpoint: Endpoint, signal: AbortSignal): Promise<Transport> {
+    const { tls, frameBytesMax } = this.#options;
+    return this.#limited('did not answer', signal, (limited) =>
+      Transport.open(endpoint, { tls, frameBytesMax, signal: limited }),
+    );
+  }
+
+  async #limited<T>(
+    what: string,
+    signal: AbortSignal,
+    work: (signal: AbortSignal) => Promise<T>,
+  ): Promise<T> {
     const { clock, attemptTimeoutMs } = this.#options;
     const limit = new AbortController();
     const timer = clock.after(attemptTimeoutMs, () =>
-      limit.abort(new Error(`did not answer within ${Math.round(attemptTimeoutMs)} ms`)),
+      limit.abort(new Error(`${what} within ${Math.round(attemptTimeoutMs)} ms`)),
     );
     try {
-      return await Transport.open(endpoint, {
-        tls: this.#options.tls,
-        frameBytesMax: this.#options.frameBytesMax,
-        signal: AbortSignal.any([signal, limit.signal]),
-      });
+      return await work(AbortSignal.any([signal, limit.signal]));
     } finally {
       timer.cancel();
     }
@@ -140,7 +147,9 @@ export class Dialer {
       return undefined;
     }
     try {
-      const addresses = await this.#resolve(host.name, signal);
+      const addresses = await this.#limited('was not resolved', signal, (limited) =>
+        this.#resolve(host.name, limited),
+      );
       this.#addresses = shuffled(addresses, this.#random).map((address) => ({ host, address }));
     } catch (error) {
       signal.throwIfAborted();

@@ -2,6 +2,7 @@
  * Several ops as one: what callers write, what goes out, and what comes back, typed op by op.
  */
 
+import { ProtocolError } from '../jute/index.ts';
 import type { Acl } from '../protocol/index.ts';
 import {
   type CreateMode,
@@ -114,14 +115,15 @@ export function createPart(
   input: CreateInput,
   toServer: (path: string) => string,
 ): Part<'create2'> | Part<'createContainer'> | Part<'createTTL'> {
-  const mode = createModes[input.mode ?? 'persistent'];
-  if (mode === undefined) {
+  const name = input.mode ?? 'persistent';
+  if (!Object.hasOwn(createModes, name)) {
     const known = Object.keys(createModes).join(', ');
     throw new ArgumentError(
       'mode',
       `one of ${known} is wanted, not ${printable(String(input.mode))}`,
     );
   }
+  const mode = createModes[name];
   if (mode.sequential) checkSequentialPath(path);
   else checkPath(path);
   if (input.ttlMs !== undefined && !mode.ttl) {
@@ -172,6 +174,25 @@ export function multiPart(op: MultiOp, toServer: (path: string) => string): Mult
   }
 }
 
+export function readPart(op: ReadOp, toServer: (path: string) => string): MultiPart {
+  if (op?.op !== 'get' && op?.op !== 'children') {
+    throw new ArgumentError(
+      'op',
+      `get or children is wanted, not ${printable(String((op as ReadOp | undefined)?.op))}`,
+    );
+  }
+  checkPath(op.path);
+  const request = { path: toServer(op.path), watch: false };
+  return op.op === 'get' ? { op: 'getData', request } : { op: 'getChildren', request };
+}
+
+/** The server answers op by op; anything else is not the answer to what was asked. */
+export function checkCounts(asked: readonly unknown[], results: readonly unknown[]): void {
+  if (asked.length !== results.length) {
+    throw new ProtocolError(`${results.length} results for a multi of ${asked.length} ops`);
+  }
+}
+
 const notTried: ReadonlySet<number> = new Set([0, wireOf('RUNTIME_INCONSISTENCY')]);
 
 /** The results op by op, or the error of the one that failed. */
@@ -180,6 +201,7 @@ export function multiResults(
   results: readonly MultiResult[],
   toClient: (path: string) => string,
 ): unknown[] {
+  checkCounts(ops, results);
   const culprit = results.findIndex((result) => result.op === 'error' && !notTried.has(result.err));
   if (culprit !== -1) {
     const { err } = results[culprit] as { err: number };

@@ -74,6 +74,12 @@ export function settingsOf(servers: string, options: ClientOptions): Settings {
     const value = options[name];
     if (value !== undefined) checkCount(name, value);
   }
+  if (options.readRetries !== undefined) checkCount('readRetries', options.readRetries, 0);
+  for (const name of ['firstMs', 'maxMs'] as const) {
+    const value = options.backoff?.[name];
+    if (value !== undefined) checkCount(`backoff.${name}`, value, 0);
+  }
+  if (options.identity !== undefined) checkIdentity(options.identity);
   if (sessionTimeoutMs > 0x7fff_ffff || !Number.isInteger(sessionTimeoutMs)) {
     throw new ArgumentError('sessionTimeoutMs', 'whole milliseconds below 2^31 are wanted');
   }
@@ -110,6 +116,16 @@ export function settingsOf(servers: string, options: ClientOptions): Settings {
       },
     },
   };
+}
+
+function checkIdentity({ sessionId, password, timeoutMs }: Identity): void {
+  if (typeof sessionId !== 'bigint') {
+    throw new ArgumentError('identity.sessionId', 'a bigint is wanted');
+  }
+  if (!(password instanceof Uint8Array)) {
+    throw new ArgumentError('identity.password', 'bytes are wanted');
+  }
+  checkCount('identity.timeoutMs', timeoutMs);
 }
 
 const positive = [

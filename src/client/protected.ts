@@ -15,10 +15,11 @@ import {
   nameOf,
   parentOf,
   type StatView,
+  ZkError,
 } from '../protocol/index.ts';
 import type { Client, CreateOptions, VersionOptions } from './client.ts';
 import type { CallOptions } from './core.ts';
-import type { Created } from './multi-ops.ts';
+import { type Created, createPart } from './multi-ops.ts';
 
 export interface ProtectedOptions extends CreateOptions {
   /** How often it is tried again after a lost reply. 10. */
@@ -37,26 +38,56 @@ export async function createProtected(
   path: string,
   { retries = 10, ...options }: ProtectedOptions,
 ): Promise<Created> {
+  createPart(path, options, (it) => it); // what cannot be sent is refused as the caller wrote it
   const mark = `_c_${randomUUID()}-`;
   const parent = parentOf(path) ?? '/';
   const marked = childOf(parent, mark + nameOf(path));
   const isEphemeral = createModes[options.mode ?? 'persistent']?.ephemeral === true;
+  try {
+    for (let tries = 0; ; tries++) {
+      try {
+        return await client.create(marked, options);
+      } catch (error) {
+        if (!isZkError(error) || !error.outcomeUnknown || tries >= retries) throw error;
+      }
+      const found = await search(client, parent, mark, options, retries, isEphemeral);
+      if (found === null) continue;
+      if (!isEphemeral || found.stat.ephemeralOwner === client.sessionId) return found;
+      await client.discard(found.path);
+    }
+  } catch (error) {
+    if (options.signal?.aborted) {
+      // It may be there all the same, and nobody would ever know: look, and take it away.
+      void find(client, parent, mark, {})
+        .then((found) => found && client.discard(found.path))
+        .catch(() => {}); // the session is over, and with it an ephemeral node
+    }
+    throw error;
+  }
+}
+
+/** Looks until it knows. Where it can't come to know, the outcome stays unknown, and the error says so. */
+async function search(
+  client: Client,
+  parent: string,
+  mark: string,
+  options: CallOptions,
+  retries: number,
+  isEphemeral: boolean,
+): Promise<Created | null> {
   for (let tries = 0; ; tries++) {
     try {
-      return await client.create(marked, options);
+      return await find(client, parent, mark, options);
     } catch (error) {
-      if (options.signal?.aborted) {
-        // It may be there all the same, and nobody would ever know: look, and take it away.
-        void find(client, parent, mark, {})
-          .then((found) => found && client.discard(found.path))
-          .catch(() => {}); // the session is over, and with it an ephemeral node
-      }
-      if (!isZkError(error) || !error.outcomeUnknown || tries >= retries) throw error;
+      if (!isZkError(error) || options.signal?.aborted) throw error;
+      const { name } = client.state;
+      const goesOn = name === 'connecting' || name === 'connected' || name === 'suspended';
+      const isWorthIt = error.code === 'CONNECTION_LOSS' || error.code === 'SESSION_EXPIRED';
+      if (goesOn && isWorthIt && tries < retries) continue;
+      // An ephemeral node goes with its session, whether it was made or not.
+      const outcomeUnknown = goesOn || !isEphemeral;
+      throw new ZkError(error.code, { op: 'create', path: parent, outcomeUnknown, cause: error });
     }
-    const found = await find(client, parent, mark, options);
-    if (found === null) continue;
-    if (!isEphemeral || found.stat.ephemeralOwner === client.sessionId) return found;
-    await client.discard(found.path);
   }
 }
 

@@ -1,8 +1,15 @@
 /** Taking watches away again, here and on the server. */
 
-import { type EventType, type WatcherType, watcherTypes, ZkError } from '../protocol/index.ts';
+import {
+  type EventType,
+  isZkError,
+  type WatcherType,
+  watcherTypes,
+  ZkError,
+} from '../protocol/index.ts';
+import { ArgumentError } from './argument-error.ts';
 import type { CallOptions, Core } from './core.ts';
-import type { Listener, WatchKind } from './watches.ts';
+import type { Listener, Watches, WatchKind } from './watches.ts';
 
 export interface RemoveOptions extends CallOptions {
   /** Any kind unless said. */
@@ -21,6 +28,8 @@ const kindsOf: Record<WatcherType, readonly WatchKind[]> = {
   persistentRecursive: ['recursive'],
 };
 
+const single = ['children', 'data', 'persistent', 'persistentRecursive'] as const;
+
 /** Told to a listener that is taken away, as Java's client tells it. */
 const removedEvent: Record<WatchKind, EventType> = {
   data: 'dataWatchRemoved',
@@ -35,6 +44,9 @@ export async function removeWatches(
   path: string,
   { kind = 'any', listener, local = false, ...options }: RemoveOptions,
 ): Promise<void> {
+  if (!Object.hasOwn(kindsOf, kind)) {
+    throw new ArgumentError('kind', `one of ${Object.keys(kindsOf).join(', ')} is wanted`);
+  }
   const full = core.toServer(path);
   const { watches } = core;
   const kinds = kindsOf[kind].filter((one) => {
@@ -43,13 +55,9 @@ export async function removeWatches(
   });
   if (kinds.length === 0) throw new ZkError('NO_WATCHER', { op: 'removeWatches', path });
 
-  // The server holds one watch for all listeners of a kind: while others stay, so does that one.
-  const sole = kinds.filter(
-    (one) => listener === undefined || watches.listeners(one, full).size === 1,
-  );
   try {
-    for (const type of serverTypes(kind, sole)) {
-      await core.call('removeWatches', { path: full, type }, path, options);
+    for (const type of goingTypes(watches, full, kinds, listener)) {
+      await drop(core, full, path, type, options);
     }
   } catch (error) {
     if (!local) throw error;
@@ -60,16 +68,39 @@ export async function removeWatches(
   }
 }
 
-/** What to ask of the server: the kind as asked, where all of it goes, else kind by kind. */
-function serverTypes(kind: WatcherType, sole: readonly WatchKind[]): number[] {
-  if (sole.length === 0) return [];
-  const all = kindsOf[kind];
-  if (kind !== 'any' || sole.length === all.length) return [watcherTypes[kind]];
-  const types = new Set<number>();
-  for (const [name, kinds] of Object.entries(kindsOf)) {
-    if (name !== 'any' && kinds.some((one) => sole.includes(one))) {
-      types.add(watcherTypes[name as WatcherType]);
-    }
+/** A server holds one watch for all listeners of a kind: while others stay, so does that one. */
+function goingTypes(
+  watches: Watches,
+  full: string,
+  kinds: readonly WatchKind[],
+  listener: Listener | undefined,
+): WatcherType[] {
+  const left = (one: WatchKind) => {
+    const { size } = watches.listeners(one, full);
+    if (!kinds.includes(one)) return size;
+    return listener === undefined ? 0 : size - 1;
+  };
+  // Where nothing stays, `any` says it in one, and to servers that know no more than that.
+  if (kindsOf.any.every((one) => left(one) === 0)) return ['any'];
+  return single.filter(
+    (type) =>
+      kindsOf[type].some((one) => kinds.includes(one)) &&
+      kindsOf[type].every((one) => left(one) === 0),
+  );
+}
+
+async function drop(
+  core: Core,
+  full: string,
+  path: string,
+  type: WatcherType,
+  options: CallOptions,
+): Promise<void> {
+  try {
+    await core.call('removeWatches', { path: full, type: watcherTypes[type] }, path, options);
+  } catch (error) {
+    // 3.8 has no words for the kinds that stay. It goes on telling of them, and nobody listens.
+    const isNew = type === 'persistent' || type === 'persistentRecursive';
+    if (!isNew || !isZkError(error, 'MARSHALLING_ERROR')) throw error;
   }
-  return [...types];
 }

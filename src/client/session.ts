@@ -73,6 +73,11 @@ export class Session {
   #isClosing = false;
   /** Whether a server with a quorum ever knew our identity: one without hands out ids of its own. */
   #isIdentityReal = false;
+  /**
+   * Whether the link has brought an answer. One that breaks before that is a try that failed: a
+   * server that takes us in and lets us go at once would else be asked again without end or wait.
+   */
+  #isLinkProven = false;
 
   constructor(options: SessionOptions, hooks: SessionHooks, watches: Watches, auth: AuthInfo[]) {
     this.#options = options;
@@ -150,6 +155,8 @@ export class Session {
 
   /** Sends a proof now, if a server has us; on later links it goes first. Resolves once accepted. */
   async addAuth(info: AuthInfo): Promise<void> {
+    this.#checkClock();
+    if (isFinal(this.#state) || this.#isClosing) throw this.endError('auth');
     this.#auth.push(info);
     await this.#conversation?.sendAuth(info);
   }
@@ -194,6 +201,7 @@ export class Session {
           this.#connect(),
         );
         const reason = await transport.ended;
+        if (!this.#isLinkProven) this.#dialer.failed(transport.endpoint, reason);
         this.#linkLost(reason);
       }
     } catch (error) {
@@ -209,7 +217,6 @@ export class Session {
       const transport = await this.#dialer.next(this.#life.signal);
       try {
         await this.#shakeHands(transport);
-        this.#dialer.succeeded();
         return transport;
       } catch (error) {
         transport.close(error as Error);
@@ -241,6 +248,7 @@ export class Session {
       patience,
     );
     if (response.timeOut <= 0) {
+      if (identity === undefined) throw new Error('refused a new session');
       const host = hostText(transport.endpoint.host);
       this.#move({ type: 'refused', cause: new Error(`${host} says that the session is over`) });
     }
@@ -265,6 +273,7 @@ export class Session {
   #welcomed(transport: Transport, response: Infer<typeof ConnectResponse>, sentMs: number): void {
     const readOnly = response.readOnly ?? false;
     if (!readOnly) this.#isIdentityReal = true;
+    this.#isLinkProven = false;
     this.#conversation = new Conversation(transport, {
       calls: this.#calls,
       watches: this.watches,
@@ -272,7 +281,8 @@ export class Session {
       clock: this.#clock,
       timeoutMs: response.timeOut,
       frameBytesMax: this.#options.frameBytesMax,
-      onAnswered: (answeredMs) => this.#move({ type: 'answered', sentMs: answeredMs }),
+      onAnswered: (answeredMs) => this.#answered(answeredMs),
+      checkClock: () => this.#checkClock(),
       onAuthRefused: (cause) => this.#move({ type: 'authRefused', cause }),
       onEvent: this.#hooks.onEvent,
     });
@@ -288,6 +298,12 @@ export class Session {
         timeoutMs: response.timeOut,
       }),
     });
+  }
+
+  #answered(sentMs: number): void {
+    if (!this.#isLinkProven) this.#dialer.succeeded();
+    this.#isLinkProven = true;
+    this.#move({ type: 'answered', sentMs });
   }
 
   #searchReadWrite(transport: Transport): void {
@@ -308,7 +324,7 @@ export class Session {
     this.#conversation?.end(reason);
     this.#conversation = undefined;
     this.#search?.stop();
-    this.#logger.warn({ err: reason }, 'link lost');
+    if (!isFinal(this.#state)) this.#logger.warn({ err: reason }, 'link lost');
     this.#checkClock();
     this.#move({ type: 'lost' });
     if (!isFinal(this.#state)) this.#calls.linkLost(reason);

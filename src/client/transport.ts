@@ -128,7 +128,9 @@ export class Transport {
     if (this.#isOver) return;
     this.flush();
     this.#isOver = true;
-    this.#socket.end(() => this.#socket.destroy());
+    // A peer that takes no more bytes would never let it end.
+    if (this.#socket.writableLength > 0) this.#socket.destroy();
+    else this.#socket.end(() => this.#socket.destroy());
     this.#end.resolve(reason);
   }
 

@@ -17,6 +17,7 @@ import { type Deferred, deferred } from '../support/index.ts';
 import type { Client } from './client.ts';
 import type { Core } from './core.ts';
 import { KnownNodes } from './known-nodes.ts';
+import { removeWatches } from './remove-watches.ts';
 import type { Listener, WatchEvent } from './watches.ts';
 
 export interface WatchOptions {
@@ -184,10 +185,15 @@ export class WatchStream implements AsyncIterableIterator<Change> {
     const full = this.#core.toServer(this.path);
     const kind = this.#options.recursive ? 'recursive' : 'persistent';
     if (!this.#core.watches.listeners(kind, full).has(this.#listener)) return;
-    this.#core.watches.remove(kind, full, this.#listener);
-    if (this.#core.watches.has(kind, full) || this.#client.state.name !== 'connected') return;
-    const type = this.#options.recursive ? 5 : 4;
-    this.#core.call('removeWatches', { path: full, type }, this.path, {}).catch(() => {});
+    if (this.#client.state.name !== 'connected') {
+      this.#core.watches.remove(kind, full, this.#listener);
+      return;
+    }
+    removeWatches(this.#core, this.path, {
+      kind: this.#options.recursive ? 'persistentRecursive' : 'persistent',
+      listener: this.#listener,
+      local: true,
+    }).catch(() => {});
   }
 
   // ── the server's side ─────────────────────────────────────────────────────────────────────────
@@ -231,9 +237,10 @@ export class WatchStream implements AsyncIterableIterator<Change> {
     const { recursive } = this.#options;
     const request = { path: full, mode: recursive ? 1 : 0 };
     await this.#core.call('addWatch', request, this.path, {}, (err) => {
-      if (err !== 0 || this.#end !== undefined) return;
+      if (err !== 0) return;
       this.#core.watches.add(recursive ? 'recursive' : 'persistent', full, this.#listener);
       this.#isArmed = true;
+      if (this.#end !== undefined) this.#removeWatch();
     });
   }
 
@@ -245,6 +252,7 @@ export class WatchStream implements AsyncIterableIterator<Change> {
   }
 
   #heard({ type, path, zxid }: WatchEvent): void {
+    if (this.#end !== undefined) return;
     if (type === 'persistentWatchRemoved') {
       this.#finish({});
       return;

@@ -15,6 +15,7 @@ export {
   record,
   type Type,
   ustring,
+  ustringOrEmpty,
   ustringOrNull,
   type Values,
   type View,

@@ -65,6 +65,14 @@ export const ustringOrNull: Type<string | null> = scalar(
   (writer, value) => (value === null ? writer.int(-1) : writer.ustring(value)),
 );
 
+/** Null reads as empty: kazoo writes every empty string as null, and so the id of `auth` in an ACL. */
+export const ustringOrEmpty: Type<string> = scalar(
+  'ustring',
+  undefined,
+  (reader) => reader.ustringOrNull() ?? '',
+  (writer, value) => writer.ustring(value),
+);
+
 export const buffer: Type<Buffer | null> = scalar(
   'buffer',
   undefined,

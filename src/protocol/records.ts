@@ -14,13 +14,14 @@ import {
   record,
   type Type,
   ustring,
+  ustringOrEmpty,
   ustringOrNull,
   vector,
 } from '../jute/index.ts';
 
 // ── data ────────────────────────────────────────────────────────────────────────────────────────
 
-export const Id = record('Id', { scheme: ustring, id: ustring });
+export const Id = record('Id', { scheme: ustringOrEmpty, id: ustringOrEmpty });
 export type Id = Infer<typeof Id>;
 
 export const Acl = record('ACL', { perms: int, id: Id });

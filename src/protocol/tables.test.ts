@@ -14,6 +14,7 @@ import {
   Reader,
   type Type,
   ustring,
+  ustringOrEmpty,
   ustringOrNull,
 } from '../jute/index.ts';
 import { MultiRequest, MultiResponse, multiParts } from './multi.ts';
@@ -249,6 +250,7 @@ function valuesOf(type: Type<unknown>): fc.Arbitrary<unknown> {
     case long:
       return anyLong;
     case ustring:
+    case ustringOrEmpty:
       return text;
     case ustringOrNull:
       return fc.option(text, { nil: null });

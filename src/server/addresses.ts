@@ -59,3 +59,8 @@ export function addressMatches(address: string, expression: string): boolean {
     return (byte & mask) === (wanted.bytes[i]! & mask);
   });
 }
+
+/** Whether only this machine can reach it. */
+export function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127\.\d+\.\d+\.\d+$/.test(host);
+}

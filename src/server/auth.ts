@@ -51,6 +51,10 @@ export interface AuthOptions {
   /** `user:base64(sha1(user:password))` of who may do everything. */
   readonly superDigest?: string | undefined;
   readonly digestAlgorithm?: string | undefined;
+  /** The subject of the certificate whose owner may do everything likewise. */
+  readonly x509SuperUser?: string | undefined;
+  /** Nothing is checked: `skipACL`. */
+  readonly skipAcl?: boolean | undefined;
   /** Schemes beyond `ip` and `digest`, which only who has a provider for them may use. */
   readonly extraSchemes?: readonly ExtraScheme[] | undefined;
 }
@@ -86,8 +90,15 @@ export class Auth {
     return id.id === superDigest ? [superId, id] : [id];
   }
 
+  /** What certificates prove, and the super user's id where its certificate is among them. */
+  withSuper(ids: readonly Id[]): readonly Id[] {
+    const { x509SuperUser } = this.#options;
+    const isSuper = ({ scheme, id }: Id) => scheme === 'x509' && id === x509SuperUser;
+    return ids.some(isSuper) ? [...ids, superId] : ids;
+  }
+
   permits(acl: readonly Acl[], perms: number, ids: readonly Id[]): boolean {
-    if (acl === openAcl || acl.length === 0) return true;
+    if (acl === openAcl || acl.length === 0 || this.#options.skipAcl) return true;
     for (const { scheme } of ids) if (scheme === 'super') return true;
     for (const { perms: granted, id } of acl) {
       if ((granted & perms) === 0) continue;

@@ -1,10 +1,16 @@
 /** A write on its way: from when it was asked until its reply. */
 
-import type { OpName, TxnBody } from '../protocol/index.ts';
+import type { Id, OpName, TxnBody } from '../protocol/index.ts';
 import type { Applied, TxnHead } from '../tree/index.ts';
 import type { Connection } from './connection.ts';
 import type { Changes } from './outlook.ts';
 import type { ServerSession } from './sessions.ts';
+
+export interface Asked {
+  /** The request without its header. */
+  readonly request: Buffer;
+  readonly ids: readonly Id[];
+}
 
 export interface Call {
   readonly op: OpName;
@@ -17,6 +23,8 @@ export interface Call {
   readonly changes: Changes;
   readonly bytes: number;
   readonly startMs: number;
+  /** What was asked and by whom, where somebody listens to commits. */
+  readonly asked?: Asked | undefined;
   /** For a call without a link: it is applied. */
   readonly done?: ((applied: Applied) => void) | undefined;
 }

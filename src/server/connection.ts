@@ -55,6 +55,8 @@ export interface Service {
   ): void;
   /** It has something to send; `flush` is called for it before the event loop goes on. */
   dirty(connection: Connection): void;
+  /** It can say more again, and has requests waiting for that. */
+  unclogged(connection: Connection): void;
   closed(connection: Connection): void;
   chunkBegun(bytes: number): void;
   sent(bytes: number): void;
@@ -112,10 +114,11 @@ export class Connection implements Watcher {
   readonly establishedWallMs: number;
   packetsReceived = 0;
   packetsSent = 0;
-  /** Of the last op answered. */
+  /** Of the last op answered; -1 before the first. */
   lastCode = 0;
-  lastXid = 0;
-  lastZxid = 0;
+  lastXid = -1;
+  lastZxid = -1;
+  lastReplyMs = 0;
   readonly latency = new Latency();
 
   constructor(wire: Wire, service: Service, ids: readonly Id[]) {
@@ -172,10 +175,12 @@ export class Connection implements Watcher {
     this.#greeting = undefined;
     this.#isGreeted = true;
     const word = bytes.toString('latin1', 0, 4);
+    this.packetsReceived += 1;
     const text = /^[a-z]{4}$/.test(word)
       ? this.#service.fourLetterWord(word, bytes.subarray(4))
       : undefined;
     if (text === undefined) {
+      this.packetsReceived -= 1;
       this.#splitter.push(bytes);
       return;
     }
@@ -280,6 +285,12 @@ export class Connection implements Watcher {
     }
   }
 
+  /** So much is to be said already that nothing more is answered until some of it has gone. */
+  get isClogged(): boolean {
+    if ((this.#paused & pauses.output) !== 0) return true;
+    return this.#out !== undefined && this.#out.length > this.#service.limits.outputBytesSoftMax;
+  }
+
   /** Runs what may run now: reads, up to the next write or barrier. */
   drain(
     appliedZxid: number,
@@ -287,7 +298,7 @@ export class Connection implements Watcher {
   ): void {
     for (;;) {
       const head = this.#waiting[this.#waitingAt];
-      if (head === undefined || head.kind === 'call') break;
+      if (head === undefined || head.kind === 'call' || this.isClogged) break;
       if (head.kind === 'barrier' && head.zxid > appliedZxid) break;
       this.shift();
       if (head.kind === 'frame') run(this, head.bytes, head.ids);
@@ -357,7 +368,9 @@ export class Connection implements Watcher {
 
   /** The peer has taken what was queued. */
   drained(): void {
+    if ((this.#paused & pauses.output) === 0) return;
     this.#pauseFor(pauses.output, false);
+    this.#service.unclogged(this);
   }
 
   #mark(): void {
@@ -399,6 +412,17 @@ export class Connection implements Watcher {
     this.#delayMs = ms;
   }
 
+  /** What `crst` does. */
+  resetStats(): void {
+    this.packetsReceived = 0;
+    this.packetsSent = 0;
+    this.lastCode = 0;
+    this.lastXid = -1;
+    this.lastZxid = -1;
+    this.lastReplyMs = 0;
+    this.latency.reset();
+  }
+
   stats(watches: number): ConnectionStats {
     const { latency } = this;
     return {
@@ -416,6 +440,7 @@ export class Connection implements Watcher {
       lastCode: this.lastCode,
       lastXid: this.lastXid,
       lastZxid: this.lastZxid,
+      lastReplyMs: this.lastReplyMs,
       latency: {
         lastMs: latency.lastMs,
         minMs: latency.count === 0 ? 0 : latency.minMs,

@@ -12,6 +12,7 @@ import {
   AuthPacket,
   anyVersion,
   errorCodeOf,
+  GetSASLRequest,
   type Id,
   type OpName,
   openAcl,
@@ -24,7 +25,7 @@ import {
 import type { Clock } from '../support/index.ts';
 import { type Applied, Tree } from '../tree/index.ts';
 import { Auth, superId, withId } from './auth.ts';
-import type { Call } from './call.ts';
+import type { Asked, Call } from './call.ts';
 import { Connection, type Service, type Wire } from './connection.ts';
 import { Expiry } from './expiry.ts';
 import { Handshake } from './handshake.ts';
@@ -35,7 +36,7 @@ import { Pipeline } from './pipeline.ts';
 import { type Asker, Prepare } from './prepare.ts';
 import { ReadCall } from './read-call.ts';
 import { Reads } from './reads.ts';
-import { headerReply, recordReply, writeReply } from './replies.ts';
+import { beginReply, headerReply, recordReply, writeReply } from './replies.ts';
 import { firstSessionId, type ServerSession, Sessions } from './sessions.ts';
 import { ServerStats } from './stats.ts';
 import { memoryLog } from './txn-log.ts';
@@ -46,6 +47,7 @@ type Session = ServerSession<Connection>;
 
 const unimplementedErr = wireOf('UNIMPLEMENTED');
 const authFailedErr = wireOf('AUTH_FAILED');
+const saslRequiredErr = wireOf('SESSION_CLOSED_REQUIRE_SASL');
 const marshallingErr = wireOf('MARSHALLING_ERROR');
 
 /** Ops that a link may ask for. `check` alone is none: it lives in a multi (Request.isValid). */
@@ -129,6 +131,11 @@ export class Engine implements Service {
     return this.tree.lastZxid;
   }
 
+  /** False once it was told to stop, or had to. */
+  get isServing(): boolean {
+    return !this.#stopped;
+  }
+
   /** Requests that have no reply yet. */
   get outstanding(): number {
     let sum = 0;
@@ -142,7 +149,7 @@ export class Engine implements Service {
   accept(wire: Wire, extraIds: readonly Id[] = []): Connection {
     const connection = new Connection(wire, this, [
       { scheme: 'ip', id: wire.address },
-      ...extraIds,
+      ...this.auth.withSuper(extraIds),
     ]);
     this.connections.add(connection);
     this.stats.connectionsAccepted += 1;
@@ -174,10 +181,20 @@ export class Engine implements Service {
   }
 
   #flush(): void {
-    const dirty = this.#dirty;
-    if (dirty.length === 0) return;
-    this.#dirty = [];
-    for (const connection of dirty) connection.flush();
+    while (this.#dirty.length > 0) {
+      const dirty = this.#dirty;
+      this.#dirty = [];
+      for (const connection of dirty) {
+        connection.flush();
+        // What had to wait until some of the replies before it were gone.
+        if (connection.inFlight > 0) this.#drain(connection);
+      }
+    }
+  }
+
+  unclogged(connection: Connection): void {
+    this.#drain(connection);
+    this.#flush();
   }
 
   chunkBegun(bytes: number): void {
@@ -240,6 +257,10 @@ export class Engine implements Service {
     const xid = bytes.readInt32BE(start);
     const code = bytes.readInt32BE(start + 4);
     const op = askable.get(code);
+    if (this.#isUnproven(code, ids)) {
+      this.#refuse(connection, xid, 0, saslRequiredErr);
+      return;
+    }
     if (op === undefined) {
       this.#reader.reset(bytes, start + 8, end, true);
       this.#special(connection, code, xid);
@@ -248,19 +269,30 @@ export class Engine implements Service {
     const forced = this.#options.onRequest?.({ sessionId: session.id, op, xid });
     if (ops[op].writes) {
       this.#reader.reset(bytes, start + 8, end, borrowed);
-      this.#write(connection, session, op, xid, ids, end - start, forced);
+      const asked =
+        this.#options.onCommitted === undefined
+          ? undefined
+          : { ids, request: Buffer.from(bytes.subarray(start + 8, end)) };
+      this.#write(connection, session, op, xid, ids, end - start, forced, asked);
       return;
     }
     if (op === 'sync' && this.#zxid > this.tree.lastZxid) this.#waitFor(connection, this.#zxid);
     if (forced !== undefined) {
       this.#inTurn(connection, code, xid, forced);
-    } else if (connection.inFlight > 0) {
+    } else if (connection.inFlight > 0 || connection.isClogged) {
       const owned = borrowed ? Buffer.from(bytes.subarray(start, end)) : bytes.subarray(start, end);
       connection.wait({ kind: 'frame', bytes: owned, ids });
     } else {
       this.#read(connection, bytes, start, end, borrowed, ids);
       this.#answered += 1;
     }
+  }
+
+  /** Whether to refuse: who asks has to prove who they are first, and proving is all they may do. */
+  #isUnproven(code: number, ids: readonly Id[]): boolean {
+    const required = this.#options.requiredSchemes;
+    if (required === undefined || code === ops.auth.code || code === ops.sasl.code) return false;
+    return !ids.some(({ scheme }) => required.includes(scheme));
   }
 
   #waitFor(connection: Connection, zxid: number): void {
@@ -310,6 +342,7 @@ export class Engine implements Service {
     connection.lastCode = code;
     connection.lastXid = xid;
     connection.lastZxid = this.tree.lastZxid;
+    connection.lastReplyMs = this.#nowMs;
     this.stats.packetsSent += 1;
   }
 
@@ -318,9 +351,7 @@ export class Engine implements Service {
   #special(connection: Connection, code: number, xid: number): void {
     try {
       if (code === ops.auth.code) this.#authenticate(connection, xid);
-      // Without SASL configured, Apache answers every token with none.
-      else if (code === ops.sasl.code)
-        recordReply(connection.out, xid, 0, SetSASLResponse, { token: null });
+      else if (code === ops.sasl.code) this.#negotiate(connection, xid);
       else this.#refuse(connection, xid, -1, unimplementedErr);
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
@@ -330,6 +361,24 @@ export class Engine implements Service {
 
   #refuse(connection: Connection, xid: number, zxid: number, err: number): void {
     headerReply(connection.out, xid, zxid, err);
+    connection.finish();
+  }
+
+  #negotiate(connection: Connection, xid: number): void {
+    const { token } = GetSASLRequest.read(this.#reader);
+    const { sasl, requiredSchemes } = this.#options;
+    // Without SASL configured, Apache answers every token with none.
+    const step = sasl === undefined ? { token: null, ids: [] } : sasl.step(connection, token);
+    if (step !== null) {
+      for (const id of step.ids) connection.ids = withId(connection.ids, id);
+      recordReply(connection.out, xid, 0, SetSASLResponse, { token: step.token });
+      return;
+    }
+    this.stats.authFailures += 1;
+    const err = requiredSchemes?.includes('sasl') ? saslRequiredErr : authFailedErr;
+    const start = beginReply(connection.out, xid, 0, err);
+    SetSASLResponse.write(connection.out, { token: null });
+    connection.out.endFrame(start);
     connection.finish();
   }
 
@@ -356,6 +405,7 @@ export class Engine implements Service {
     ids: readonly Id[],
     bytes: number,
     forced: number | undefined,
+    asked: Asked | undefined,
   ): void {
     const asker: Asker = { sessionId: session.id, sessionClosing: session.closing, ids };
     const changes: Changes = [];
@@ -373,7 +423,7 @@ export class Engine implements Service {
       prepared = marshallingErr;
     }
     if (op === 'closeSession' && forced === undefined) session.closing = true;
-    this.#submit({ op, xid, connection, session, bytes }, prepared, changes);
+    this.#submit({ op, xid, connection, session, bytes, asked }, prepared, changes);
   }
 
   #createSession(connection: Connection, session: Session): void {
@@ -383,7 +433,7 @@ export class Engine implements Service {
   }
 
   #submit(
-    asked: Pick<Call, 'op' | 'xid' | 'connection' | 'session' | 'bytes' | 'done'>,
+    asked: Pick<Call, 'op' | 'xid' | 'connection' | 'session' | 'bytes' | 'asked' | 'done'>,
     prepared: TxnBody | number,
     changes: Changes,
   ): void {
@@ -405,6 +455,7 @@ export class Engine implements Service {
       changes,
       bytes: asked.bytes,
       startMs: this.#nowMs,
+      asked: asked.asked,
       done: asked.done,
     };
     if (connection !== undefined) connection.wait({ kind: 'call', call });
@@ -418,6 +469,7 @@ export class Engine implements Service {
     this.watches.notify(this.tree.events, call.head.zxid);
     if (call.body.type === 'closeSession' && session !== undefined) this.sessions.remove(session);
     if (call.done !== undefined) call.done(applied);
+    this.#options.onCommitted?.(call, applied);
     if (connection?.isLive) this.#reply(call, connection, applied);
     else if (op === 'closeSession') session?.connection?.close();
   }
@@ -426,6 +478,10 @@ export class Engine implements Service {
     const { op, xid } = call;
     connection.shift();
     if (op === 'createSession') {
+      connection.lastCode = ops.createSession.code;
+      connection.lastXid = 0;
+      connection.lastZxid = this.tree.lastZxid;
+      connection.lastReplyMs = this.#nowMs;
       this.#handshake.welcome(connection);
     } else {
       writeReply(connection.out, this.tree, op, xid, applied);

@@ -3,8 +3,12 @@
  * it knows. Four-letter words, the admin server and the metrics are all read off this.
  */
 
+import { readdirSync, statSync } from 'node:fs';
+import { join, resolve } from 'node:path';
+import { parseSnapshotName, type SnapshotFile, versionFolder } from '../storage/index.ts';
 import type { Clock } from '../support/index.ts';
 import type { Engine } from './engine.ts';
+import type { Tally } from './stats.ts';
 
 /** Of what is on disk. A server that keeps nothing has none of it. */
 export interface StorageFacts {
@@ -14,7 +18,16 @@ export interface StorageFacts {
   directoryBytes(): { readonly data: number; readonly log: number };
   /** The last snapshot that is whole on disk. */
   lastSnapshot(): { readonly zxid: number; readonly wallMs: number } | undefined;
+  /** What storage counted, in milliseconds or txns, by the metric's name. */
+  readonly tallies?: { readonly [N in StorageTally]?: Tally };
 }
+
+export type StorageTally =
+  | 'snapshottime'
+  | 'dbinittime'
+  | 'startup_snap_load_time'
+  | 'startup_txns_load_time'
+  | 'startup_txns_loaded';
 
 export interface ServerFacts {
   readonly engine: Engine;
@@ -50,4 +63,50 @@ export function requestLatency({ engine }: ServerFacts): {
     average: (reads.sumMs + writes.sumMs) / count,
     max: Math.round(Math.max(reads.maxMs, writes.maxMs)),
   };
+}
+
+/** What can be seen of a data directory from outside: files, their sizes and names. */
+export function directoryFacts(
+  dataDir: string,
+  dataLogDir: string,
+  tallies: StorageFacts['tallies'] = {},
+): StorageFacts {
+  const folders = {
+    data: resolve(dataDir, versionFolder),
+    log: resolve(dataLogDir, versionFolder),
+  };
+  return {
+    dataDir: folders.data,
+    dataLogDir: folders.log,
+    tallies,
+    directoryBytes: () => ({ data: bytesIn(folders.data), log: bytesIn(folders.log) }),
+    lastSnapshot() {
+      const newest = namesIn(folders.data)
+        .map((name) => parseSnapshotName(folders.data, name))
+        .filter((file) => file !== null)
+        .reduce<SnapshotFile | undefined>(
+          (a, b) => (a === undefined || b.zxid > a.zxid ? b : a),
+          undefined,
+        );
+      if (newest === undefined) return undefined;
+      const wallMs = statSync(newest.path, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+      return { zxid: Number(newest.zxid), wallMs };
+    },
+  };
+}
+
+function namesIn(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch {
+    return []; // gone, or not ours to read: nothing is there to be counted
+  }
+}
+
+function bytesIn(folder: string): number {
+  let sum = 0;
+  for (const name of namesIn(folder)) {
+    sum += statSync(join(folder, name), { throwIfNoEntry: false })?.size ?? 0;
+  }
+  return sum;
 }

@@ -13,6 +13,7 @@ import type { Changes, Outlook } from './outlook.ts';
 import { type Asker, modesByFlags, type Prepare } from './prepare.ts';
 
 const inconsistent = wireOf('RUNTIME_INCONSISTENCY');
+const marshalling = wireOf('MARSHALLING_ERROR');
 const quotaExceeded = wireOf('QUOTA_EXCEEDED');
 
 /**
@@ -82,6 +83,10 @@ export function prepareMulti(
   let failed = false;
   for (const part of parts) {
     const body = failed ? inconsistent : preparePart(prepare, part, asker, changes);
+    if (body === marshalling) {
+      outlook.undo(changes);
+      return marshalling; // not this part's error but the request's, as what Apache throws there is
+    }
     let txn: Txn;
     if (typeof body === 'number') {
       if (!failed) outlook.undo(changes);

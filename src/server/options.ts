@@ -3,9 +3,14 @@
 import type { TlsOptions } from 'node:tls';
 import type { OpName } from '../protocol/index.ts';
 import type { Clock } from '../support/index.ts';
-import type { Tree } from '../tree/index.ts';
+import type { Applied, Tree } from '../tree/index.ts';
 import type { AuthOptions } from './auth.ts';
+import type { Call } from './call.ts';
+import type { StorageFacts } from './facts.ts';
 import type { Limits } from './limits.ts';
+import type { Logger } from './logger.ts';
+import type { PersistenceOptions } from './persistence.ts';
+import type { Sasl } from './sasl.ts';
 import type { TxnLog } from './txn-log.ts';
 
 export interface RequestSeen {
@@ -32,11 +37,19 @@ export interface EngineOptions extends AuthOptions {
   readonly tree?: Tree | undefined;
   /** Answers the first four bytes of a link, or does not: then they are a frame's length. */
   readonly fourLetterWord?: ((word: string, rest: Buffer) => string | undefined) | undefined;
+  /** Hears of every write once it is applied, before its reply leaves. */
+  readonly onCommitted?: ((call: Call, applied: Applied) => void) | undefined;
+  /** Without, SASL tokens are answered with none, as Apache does that has no JAAS file. */
+  readonly sasl?: Sasl | undefined;
+  /** A link that has proved an id of none of these schemes is closed: `enforce.auth.schemes`. */
+  readonly requiredSchemes?: readonly string[] | undefined;
   /** Sees every request. A code that it returns is the answer, and nothing is done. For tests. */
   readonly onRequest?: ((request: RequestSeen) => number | undefined) | undefined;
 }
 
-export interface ServerOptions extends Partial<Omit<EngineOptions, 'tree'>> {
+export interface ServerOptions
+  extends Partial<Omit<EngineOptions, 'tree'>>,
+    Partial<Omit<PersistenceOptions, 'extendedTypesEnabled' | 'clock'>> {
   /** 0 takes any that is free. */
   readonly port?: number | undefined;
   readonly host?: string | undefined;
@@ -44,7 +57,16 @@ export interface ServerOptions extends Partial<Omit<EngineOptions, 'tree'>> {
   readonly inMemory?: boolean | undefined;
   readonly tree?: Tree | undefined;
   /** With a `port` of its own TLS is spoken there and plain text on the other; else on the one port. */
-  readonly tls?: (TlsOptions & { readonly port?: number | undefined }) | undefined;
+  readonly tls?:
+    | (TlsOptions & { readonly port?: number | undefined; readonly host?: string | undefined })
+    | undefined;
+  /** The words that are answered, as `4lw.commands.whitelist` has it. `srvr` always is. */
+  readonly fourLetterWords?: string | undefined;
+  /** What there is to say about what is on disk. */
+  readonly storage?: StorageFacts | undefined;
+  /** The configuration as it was read, for who asks. No secrets. */
+  readonly initialConfig?: string | undefined;
+  readonly logger?: Logger | undefined;
   /** How often containers and TTL nodes are looked through: `znode.container.checkIntervalMs`. */
   readonly reapIntervalMs?: number | undefined;
   /** `znode.container.maxPerMinute`. */

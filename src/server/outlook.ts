@@ -9,7 +9,11 @@
 import type { Acl } from '../protocol/index.ts';
 import { noNode, type Tree } from '../tree/index.ts';
 
-export interface Change {
+/**
+ * A node as a txn will leave it. A class with one way to make it, and not an object spread from
+ * another: every write makes two of these.
+ */
+export class Change {
   readonly path: string;
   readonly exists: boolean;
   readonly version: number;
@@ -20,21 +24,59 @@ export interface Change {
   readonly acl: readonly Acl[];
   readonly owner: bigint;
   readonly dataBytes: number;
+  /** What stood for the path before, as long as this one is under way. */
+  before: Change | undefined = undefined;
+
+  constructor(
+    path: string,
+    exists: boolean,
+    version: number,
+    cversion: number,
+    aversion: number,
+    childCount: number,
+    acl: readonly Acl[],
+    owner: bigint,
+    dataBytes: number,
+  ) {
+    this.path = path;
+    this.exists = exists;
+    this.version = version;
+    this.cversion = cversion;
+    this.aversion = aversion;
+    this.childCount = childCount;
+    this.acl = acl;
+    this.owner = owner;
+    this.dataBytes = dataBytes;
+  }
+
+  static made(path: string, acl: readonly Acl[], owner: bigint, dataBytes: number): Change {
+    return new Change(path, true, 0, 0, 0, 0, acl, owner, dataBytes);
+  }
+
+  static gone(path: string): Change {
+    return new Change(path, false, 0, 0, 0, 0, noAcl, 0n, 0);
+  }
+
+  withChildren(childCount: number, cversion: number): Change {
+    const { path, version, aversion, acl, owner, dataBytes } = this;
+    return new Change(path, true, version, cversion, aversion, childCount, acl, owner, dataBytes);
+  }
+
+  withData(version: number, dataBytes: number): Change {
+    const { path, cversion, aversion, childCount, acl, owner } = this;
+    return new Change(path, true, version, cversion, aversion, childCount, acl, owner, dataBytes);
+  }
+
+  withAcl(acl: readonly Acl[], aversion: number): Change {
+    const { path, version, cversion, childCount, owner, dataBytes } = this;
+    return new Change(path, true, version, cversion, aversion, childCount, acl, owner, dataBytes);
+  }
 }
 
-/** What one txn will change, in order, with what stood there before. */
-export type Changes = { readonly change: Change; readonly before: Change | undefined }[];
+/** What one txn will change, in order. */
+export type Changes = Change[];
 
-const gone = {
-  exists: false,
-  version: 0,
-  cversion: 0,
-  aversion: 0,
-  childCount: 0,
-  acl: [],
-  owner: 0n,
-  dataBytes: 0,
-} as const;
+const noAcl: readonly Acl[] = [];
 
 export class Outlook {
   readonly #tree: Tree;
@@ -55,32 +97,34 @@ export class Outlook {
     const node = this.#tree.find(path);
     if (node === noNode) return undefined;
     const { nodes } = this.#tree;
-    return {
+    return new Change(
       path,
-      exists: true,
-      version: nodes.version(node),
-      cversion: nodes.cversion(node),
-      aversion: nodes.aversion(node),
-      childCount: nodes.childCount(node),
-      acl: this.#tree.aclOf(node),
-      owner: nodes.ownerOf(node),
-      dataBytes: nodes.dataBytes(node),
-    };
+      true,
+      nodes.version(node),
+      nodes.cversion(node),
+      nodes.aversion(node),
+      nodes.childCount(node),
+      this.#tree.aclOf(node),
+      nodes.ownerOf(node),
+      nodes.dataBytes(node),
+    );
   }
 
   put(changes: Changes, change: Change): void {
-    changes.push({ change, before: this.#latest.get(change.path) });
+    changes.push(change);
+    change.before = this.#latest.get(change.path);
     this.#latest.set(change.path, change);
     if (change.owner !== 0n && change.exists) this.#noteEphemeral(change);
   }
 
   putGone(changes: Changes, path: string): void {
-    this.put(changes, { ...gone, path });
+    this.put(changes, Change.gone(path));
   }
 
   /** The txn is applied: what it changed is in the tree. */
   settle(changes: Changes): void {
-    for (const { change } of changes) {
+    for (const change of changes) {
+      change.before = undefined; // or each would keep the one before it, without end
       if (this.#latest.get(change.path) === change) this.#latest.delete(change.path);
       this.#forgetEphemeral(change);
     }
@@ -88,9 +132,9 @@ export class Outlook {
 
   /** The txn will not be: all is as it was before it. */
   undo(changes: Changes): void {
-    for (const { change, before } of changes.splice(0).reverse()) {
-      if (before === undefined) this.#latest.delete(change.path);
-      else this.#latest.set(change.path, before);
+    for (const change of changes.splice(0).reverse()) {
+      if (change.before === undefined) this.#latest.delete(change.path);
+      else this.#latest.set(change.path, change.before);
       this.#forgetEphemeral(change);
     }
   }

@@ -32,7 +32,7 @@ import {
 } from '../tree/index.ts';
 import type { Auth } from './auth.ts';
 import type { Limits } from './limits.ts';
-import type { Change, Changes, Outlook } from './outlook.ts';
+import { Change, type Changes, type Outlook } from './outlook.ts';
 
 const err = {
   marshalling: wireOf('MARSHALLING_ERROR'),
@@ -116,24 +116,12 @@ export class Prepare {
       return err.quotaExceeded;
     }
     const parentCVersion = (parent.cversion + 1) | 0;
-    const body = createTxn(op, { path, data, acl: kept(acl) }, mode.ephemeral, parentCVersion, ttl);
-    this.#outlook.put(changes, {
-      ...parent,
-      childCount: parent.childCount + 1,
-      cversion: parentCVersion,
-    });
-    const owner = mode.ephemeral ? asker.sessionId : 0n;
-    this.#outlook.put(changes, {
-      path,
-      exists: true,
-      version: 0,
-      cversion: 0,
-      aversion: 0,
-      childCount: 0,
-      acl,
-      owner: op === 'createContainer' ? containerOwner : op === 'createTTL' ? ttlOwner(ttl) : owner,
-      dataBytes: bytes,
-    });
+    const body = createTxn(op, path, data, kept(acl), mode.ephemeral, parentCVersion, ttl);
+    this.#outlook.put(changes, parent.withChildren(parent.childCount + 1, parentCVersion));
+    let owner = mode.ephemeral ? asker.sessionId : 0n;
+    if (op === 'createContainer') owner = containerOwner;
+    else if (op === 'createTTL') owner = ttlOwner(ttl);
+    this.#outlook.put(changes, Change.made(path, acl, owner, bytes));
     return body;
   }
 
@@ -179,7 +167,7 @@ export class Prepare {
     if (quotaFault !== 0) return quotaFault;
     if (version !== anyVersion && version !== node.version) return err.badVersion;
     const next = (node.version + 1) | 0;
-    this.#outlook.put(changes, { ...node, version: next, dataBytes: bytes });
+    this.#outlook.put(changes, node.withData(next, bytes));
     return { type: 'setData', txn: { path, data, version: next } };
   }
 
@@ -195,7 +183,7 @@ export class Prepare {
     if (version !== anyVersion && version !== node.aversion) return err.badVersion;
     if (this.#overAclLimits(acl)) return err.quotaExceeded;
     const next = (node.aversion + 1) | 0;
-    this.#outlook.put(changes, { ...node, acl, aversion: next });
+    this.#outlook.put(changes, node.withAcl(acl, next));
     return { type: 'setACL', txn: { path, acl: kept(acl), version: next } };
   }
 
@@ -228,7 +216,7 @@ export class Prepare {
   }
 
   #remove(parent: Change, path: string, changes: Changes): void {
-    this.#outlook.put(changes, { ...parent, childCount: parent.childCount - 1 });
+    this.#outlook.put(changes, parent.withChildren(parent.childCount - 1, parent.cversion));
     this.#outlook.putGone(changes, path);
   }
 
@@ -291,7 +279,9 @@ const kept = (acl: readonly Acl[]): Acl[] => acl as Acl[];
 
 function createTxn(
   op: CreateOp,
-  made: { path: string; data: Buffer | null; acl: Acl[] },
+  path: string,
+  data: Buffer | null,
+  acl: Acl[],
   ephemeral: boolean,
   parentCVersion: number,
   ttl: bigint,
@@ -299,11 +289,11 @@ function createTxn(
   switch (op) {
     case 'create':
     case 'create2':
-      return { type: op, txn: { ...made, ephemeral, parentCVersion } };
+      return { type: op, txn: { path, data, acl, ephemeral, parentCVersion } };
     case 'createContainer':
-      return { type: op, txn: { ...made, parentCVersion } };
+      return { type: op, txn: { path, data, acl, parentCVersion } };
     case 'createTTL':
-      return { type: op, txn: { ...made, parentCVersion, ttl } };
+      return { type: op, txn: { path, data, acl, parentCVersion, ttl } };
   }
 }
 

@@ -6,7 +6,7 @@
  * A request that can't be read throws a ProtocolError, again before anything is written.
  */
 
-import { ProtocolError } from '../jute/index.ts';
+import { ProtocolError, ustringOrNull } from '../jute/index.ts';
 import {
   type Acl,
   GetACLResponse,
@@ -191,7 +191,7 @@ export class Reads {
     return this.#reply(call, 'getAllChildrenNumber', { totalNumber });
   }
 
-  #reply<N extends 'getAllChildrenNumber' | 'getEphemerals' | 'sync' | 'addWatch'>(
+  #reply<N extends 'getAllChildrenNumber' | 'getEphemerals' | 'addWatch'>(
     call: ReadCall,
     op: N,
     value: Parameters<(typeof ops)[N]['response']['write']>[1],
@@ -210,8 +210,14 @@ export class Reads {
     return this.#reply(call, 'getEphemerals', { ephemerals });
   }
 
+  /** Says the path back as it came, null included. */
   #sync(call: ReadCall): number {
-    return this.#reply(call, 'sync', { path: call.reader.ustring() });
+    const path = call.reader.ustringOrNull();
+    const writer = call.connection.out;
+    const start = beginReply(writer, call.xid, this.#tree.lastZxid, 0);
+    ustringOrNull.write(writer, path);
+    writer.endFrame(start);
+    return 0;
   }
 
   #whoAmI({ connection, xid, ids }: ReadCall): number {

@@ -54,7 +54,8 @@ export function writeReply(
     case 'createContainer':
     case 'createTTL':
       writer.ustring(applied.path);
-      tree.nodes.writeStat(writer, applied.node);
+      if (applied.stat === undefined) tree.nodes.writeStat(writer, applied.node);
+      else writer.raw(applied.stat);
       break;
     case 'setData':
     case 'setACL':

@@ -6,12 +6,20 @@
  */
 
 import { type AddressInfo, createServer, type Server } from 'node:net';
-import { createServer as createTlsServer } from 'node:tls';
+import {
+  createServer as createTlsServer,
+  type TlsOptions,
+  type Server as TlsServer,
+} from 'node:tls';
 import { deferred, systemClock } from '../support/index.ts';
 import type { Connection, Wire } from './connection.ts';
 import { Engine } from './engine.ts';
+import { directoryFacts, type ServerFacts } from './facts.ts';
+import { answerWord, readWhitelist } from './four-letter-words.ts';
 import type { ServerOptions } from './options.ts';
+import { openPersistence, type Persistence } from './persistence.ts';
 import { Reaper } from './reaper.ts';
+import { Tally } from './stats.ts';
 import { memoryLog } from './txn-log.ts';
 import { servePlain, serveTls } from './wire.ts';
 
@@ -23,8 +31,14 @@ export interface RunningServer {
   /** host:port, as a connection string has it. */
   readonly address: string;
   readonly engine: Engine;
+  /** What is kept on disk, where anything is. */
+  readonly persistence: Persistence | undefined;
+  /** For who shows the server: metrics, the admin server. */
+  readonly facts: ServerFacts;
   /** Resolves with the reason if the server stopped by itself. It has closed every link by then. */
   readonly failed: Promise<Error>;
+  /** New certificates: for links from now on. Those that are open stay as they are. */
+  setTls(options: TlsOptions): void;
   /** Takes no more requests, lets what is under way land, closes links and log. */
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
@@ -32,20 +46,50 @@ export interface RunningServer {
 
 export async function startServer(options: ServerOptions = {}): Promise<RunningServer> {
   const { host = '127.0.0.1', tls } = options;
-  if (options.log === undefined && options.inMemory !== true) {
-    throw new Error('a server needs a log to write to, or inMemory: true to keep nothing');
+  const { dataDir, inMemory } = options;
+  if (dataDir === undefined && options.log === undefined && inMemory !== true) {
+    throw new Error('a server needs a dataDir to write to, or inMemory: true to keep nothing');
   }
   const clock = options.clock ?? systemClock;
   const tickTimeMs = options.tickTimeMs ?? 2_000;
-  const log = options.log ?? memoryLog;
-  const engine = new Engine({
+  const dbinittime = new Tally();
+  const openedMs = clock.nowMs();
+  const persistence =
+    dataDir === undefined ? undefined : await openPersistence({ ...options, dataDir, clock });
+  dbinittime.add(clock.nowMs() - openedMs);
+  const log = options.log ?? persistence?.log ?? memoryLog;
+  const tree = options.tree ?? persistence?.tree;
+  const minSessionTimeoutMs = options.minSessionTimeoutMs ?? 2 * tickTimeMs;
+  const maxSessionTimeoutMs = options.maxSessionTimeoutMs ?? 20 * tickTimeMs;
+  const whitelist = readWhitelist(options.fourLetterWords ?? '');
+  const engine: Engine = new Engine({
+    fourLetterWord: (word, rest) => answerWord(facts, whitelist, word, rest),
     ...options,
+    tree,
     log,
     clock,
     tickTimeMs,
-    minSessionTimeoutMs: options.minSessionTimeoutMs ?? 2 * tickTimeMs,
-    maxSessionTimeoutMs: options.maxSessionTimeoutMs ?? 20 * tickTimeMs,
+    minSessionTimeoutMs,
+    maxSessionTimeoutMs,
   });
+  const startedMs = clock.nowMs();
+  let port = 0;
+  let securePort: number | undefined;
+  const facts: ServerFacts = {
+    ...{ engine, clock, startedMs, tickTimeMs, minSessionTimeoutMs, maxSessionTimeoutMs },
+    storage:
+      options.storage ??
+      (dataDir === undefined
+        ? undefined
+        : directoryFacts(dataDir, options.dataLogDir ?? dataDir, { dbinittime })),
+    initialConfig: options.initialConfig ?? '',
+    get port() {
+      return port;
+    },
+    get securePort() {
+      return securePort;
+    },
+  };
   const reaper = new Reaper(
     engine.tree,
     clock,
@@ -62,42 +106,53 @@ export async function startServer(options: ServerOptions = {}): Promise<RunningS
   const failed = deferred<Error>();
   const onBug = (error: unknown) =>
     engine.fail(error instanceof Error ? error : new Error(`${error}`));
-  const listen = async (server: Server, port: number): Promise<number> => {
+  const listen = async (server: Server, port: number, at = host): Promise<number> => {
     servers.push(server);
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject);
-      server.listen({ host, port, backlog: 1024 }, resolve);
+      server.listen({ host: at, port, backlog: 1024 }, resolve);
     });
     return (server.address() as AddressInfo).port;
   };
-  const secure = () =>
-    createTlsServer({ ...tls }, (socket) => serveTls(socket, accept, onBug)).on(
-      'tlsClientError',
-      () => {},
-    );
+  const secureServers: TlsServer[] = [];
+  const secure = () => {
+    const server = createTlsServer({ ...tls }, (socket) => serveTls(socket, accept, onBug));
+    server.on('tlsClientError', () => {
+      engine.stats.tlsFailures += 1;
+    });
+    secureServers.push(server);
+    return server;
+  };
   const plain = () =>
     createServer({ pauseOnConnect: true, noDelay: true }, (socket) =>
       servePlain(socket, accept, onBug),
     );
 
-  let port: number;
-  let securePort: number | undefined;
-  if (tls === undefined || tls.port !== undefined)
-    port = await listen(plain(), options.port ?? 2181);
-  else {
-    port = await listen(secure(), options.port ?? 2281);
-    securePort = port;
-  }
-  if (tls?.port !== undefined) securePort = await listen(secure(), tls.port);
-  reaper.start();
-
   const shut = () => {
     reaper.stop();
     return Promise.all(servers.map((server) => new Promise((done) => server.close(done))));
   };
+  try {
+    if (tls === undefined || tls.port !== undefined)
+      port = await listen(plain(), options.port ?? 2181);
+    else {
+      port = await listen(secure(), options.port ?? 2281);
+      securePort = port;
+    }
+    if (tls?.port !== undefined) securePort = await listen(secure(), tls.port, tls.host);
+  } catch (error) {
+    await shut();
+    await engine.stop();
+    await log.close();
+    throw error;
+  }
+  reaper.start();
   engine.onFailed((error) => {
-    void shut();
-    failed.resolve(error);
+    // The log is let go of too: whoever starts next must find the directory free.
+    void shut()
+      .then(() => log.close())
+      .catch(() => {})
+      .then(() => failed.resolve(error));
   });
   let closing: Promise<void> | undefined;
   const close = async (): Promise<void> => {
@@ -114,7 +169,12 @@ export async function startServer(options: ServerOptions = {}): Promise<RunningS
     securePort,
     address: `${host.includes(':') ? `[${host}]` : host}:${port}`,
     engine,
+    persistence,
+    facts,
     failed: failed.promise,
+    setTls(tlsOptions) {
+      for (const server of secureServers) server.setSecureContext(tlsOptions);
+    },
     close: closeOnce,
     [Symbol.asyncDispose]: closeOnce,
   };

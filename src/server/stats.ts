@@ -49,6 +49,7 @@ export class Latency {
   reset(): void {
     this.count = 0;
     this.sumMs = 0;
+    this.lastMs = 0;
     this.minMs = Infinity;
     this.maxMs = 0;
     this.buckets.fill(0);
@@ -94,6 +95,7 @@ export class ServerStats {
   sessionsExpired = 0;
   sessionsRevalidated = 0;
   authFailures = 0;
+  tlsFailures = 0;
   /** First frames of links, whatever came of them. */
   connectRequests = 0;
   /** Links that asked for no session in time. */
@@ -147,5 +149,6 @@ export interface ConnectionStats {
   readonly lastCode: number;
   readonly lastXid: number;
   readonly lastZxid: number;
+  readonly lastReplyMs: number;
   readonly latency: { lastMs: number; minMs: number; averageMs: number; maxMs: number };
 }

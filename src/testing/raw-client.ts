@@ -5,7 +5,7 @@
  */
 
 import { connect as dial, type Socket } from 'node:net';
-import { encode, FrameSplitter, Reader, type Type } from '../jute/index.ts';
+import { encode, FrameSplitter, ProtocolError, Reader, type Type } from '../jute/index.ts';
 import {
   ConnectRequest,
   ConnectResponse,
@@ -39,6 +39,8 @@ export class RawClient {
   sessionId = 0n;
   passwd: Buffer | null = Buffer.alloc(16);
   timeOut = 0;
+  /** What came and is no frame: the answer to four letters. */
+  text = '';
   readonly heard: Heard[] = [];
   readonly eventZxids: bigint[] = [];
 
@@ -47,7 +49,14 @@ export class RawClient {
     const splitter = new FrameSplitter(frameBytesMax, (bytes, start, end) =>
       this.#take(Buffer.from(bytes.subarray(start, end))),
     );
-    socket.on('data', (chunk: Buffer) => splitter.push(chunk));
+    socket.on('data', (chunk: Buffer) => {
+      try {
+        splitter.push(chunk);
+      } catch (error) {
+        if (!(error instanceof ProtocolError)) throw error;
+        this.text += chunk.toString('latin1');
+      }
+    });
     socket.on('error', () => {});
     socket.on('close', () => {
       this.isClosed = true;

@@ -80,6 +80,12 @@ export class AclCache {
     this.#last = Math.max(this.#last, id);
   }
 
+  clear(): void {
+    this.#entries.clear();
+    this.#ids.clear();
+    this.#last = 0;
+  }
+
   countUse(id: number): void {
     const entry = this.#entries.get(id);
     if (entry !== undefined) entry.uses += 1;

@@ -76,6 +76,7 @@ export class NodeStore {
   #free = noNode;
   #count = 0;
   #scratch = Buffer.allocUnsafeSlow(1024);
+  readonly #list = Buffer.allocUnsafeSlow(16 * 1024);
 
   constructor() {
     this.#index = new PathIndex({
@@ -266,6 +267,10 @@ export class NodeStore {
     return this.#statInt(node, stat.numChildren);
   }
 
+  czxid(node: number): number {
+    return this.#statLong(node, stat.czxid);
+  }
+
   mzxid(node: number): number {
     return this.#statLong(node, stat.mzxid);
   }
@@ -367,21 +372,30 @@ export class NodeStore {
     writer.rawRange(slab, at, at + statBytes);
   }
 
-  /** How many, then each name. */
+  /** How many, then each name: put together here, since a call into the writer costs more than a name. */
   writeChildren(writer: Writer, node: number): void {
     const count = this.childCount(node);
     writer.int(count);
     const skip = this.nameStart(node);
     let child = this.#get(node, field.firstChild);
+    let list = this.#list;
+    let listed = 0;
     for (let i = 0; i < count; i++) {
       const address = this.#get(child, field.address);
       const slab = this.#slabs.slab(address);
       const at = this.#slabs.offset(address);
-      const length = readInt(slab, at);
-      writer.int(length - skip);
-      writer.rawRange(slab, at + headBytes + skip, at + headBytes + length);
+      const length = readInt(slab, at) - skip;
+      if (listed + 4 + length > list.length) {
+        writer.rawRange(list, 0, listed);
+        listed = 0;
+        if (4 + length > list.length) list = Buffer.allocUnsafeSlow(4 + length);
+      }
+      writeInt(list, listed, length);
+      copyBytes(slab, at + headBytes + skip, list, listed + 4, length);
+      listed += 4 + length;
       child = this.#get(child, field.after);
     }
+    writer.rawRange(list, 0, listed);
   }
 
   /** Where, in a child's path, its name begins. */
@@ -495,6 +509,11 @@ function statAt(slab: Buffer, at: number): number {
   const dataAt = at + headBytes + readInt(slab, at);
   const length = readInt(slab, dataAt);
   return dataAt + 4 + Math.max(0, length);
+}
+
+function copyBytes(from: Buffer, at: number, to: Buffer, toAt: number, length: number): void {
+  if (length > loopMax) from.copy(to, toAt, at, at + length);
+  else for (let i = 0; i < length; i++) to[toAt + i] = from[at + i]!;
 }
 
 function same(a: Buffer, aAt: number, b: Buffer, bAt: number, length: number): boolean {

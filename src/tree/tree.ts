@@ -49,7 +49,7 @@ export interface Applied {
   readonly path: string;
   /** The node made or changed, or -1. */
   readonly node: number;
-  /** Within a multi: the node's Stat right after this part, since later parts may change it. */
+  /** The Stat to show where the node's own may be another by now: later parts of a multi changed it. */
   readonly stat?: Buffer | undefined;
   readonly parts?: readonly Applied[];
 }
@@ -186,22 +186,33 @@ export class Tree {
   *walk(): Generator<number, void, void> {
     const root = this.find('/');
     yield root;
-    const open: [parent: number, children: Int32Array, at: number][] = [
-      [root, this.nodes.childrenOf(root), 0],
-    ];
+    const step = (parent: number) => ({
+      parent,
+      czxid: this.nodes.czxid(parent),
+      children: this.nodes.childrenOf(parent),
+      at: 0,
+    });
+    const open = [step(root)];
     for (let top = open.at(-1); top !== undefined; top = open.at(-1)) {
-      const [parent, children, at] = top;
-      if (at === children.length) {
+      const { parent, czxid, children } = top;
+      // Its number may be another node's by now, one that was not told of and whose children are not due.
+      const isGone = !this.nodes.isNode(parent) || this.nodes.czxid(parent) !== czxid;
+      if (isGone || top.at === children.length) {
         open.pop();
         continue;
       }
-      top[2] = at + 1;
-      const node = children[at]!;
-      // The number may be another node's by now; as a child of the same parent it is due here too.
+      const node = children[top.at++]!;
+      // So may a child's; as a child of the same parent it is due here too.
       if (!this.nodes.isNode(node) || this.nodes.parentOf(node) !== parent) continue;
       yield node;
-      if (this.nodes.childCount(node) > 0) open.push([node, this.nodes.childrenOf(node), 0]);
+      if (this.nodes.isNode(node) && this.nodes.childCount(node) > 0) open.push(step(node));
     }
+  }
+
+  /** Before the ACLs and nodes of a snapshot: the numbers of ACLs are the snapshot's from here on. */
+  beginRestore(): void {
+    for (const node of this.walk()) this.nodes.setAcl(node, openAclId, this.nodes.aversion(node));
+    this.acls.clear();
   }
 
   /** A node of a snapshot, its parent before it. `persisted` is a StatPersisted, 60 bytes. */
@@ -300,14 +311,18 @@ export class Tree {
       owner,
       shownOwner,
     });
-    if (above.startsWith(quotaRoot)) this.#quotaMade(above, path);
+    const isQuota = above.startsWith(quotaRoot);
+    // Usage is counted into the node at once; who made it is still shown what they made.
+    const stat = isQuota ? this.nodes.statOf(node) : undefined;
+    if (isQuota) this.#quotaMade(above, path);
     const quota = this.quotas.above(path);
     if (quota !== undefined) this.#use(quota, data === null ? 0 : data.length, 1);
     this.#events.push(
       { type: 'created', path, acl: this.acls.get(aclId) },
       { type: 'childrenChanged', path: above, acl: this.aclOf(parent) },
     );
-    return this.#outcome(body, path, ok, node);
+    const outcome = this.#outcome(body, path, ok, node);
+    return stat === undefined ? outcome : { ...outcome, stat };
   }
 
   /** The counter of creates only rises: a replay may come after what the snapshot saw. */
@@ -379,6 +394,11 @@ export class Tree {
     if (zxid > this.nodes.pzxid(parent)) this.nodes.setPzxid(parent, zxid);
     const node = this.nodes.find(path);
     if (node === noNode) return noNodeErr;
+    // Only a replay comes here with children: a fuzzy snapshot holds those of a later node of this
+    // name, whose own creates are still to come.
+    if (this.nodes.childCount(node) > 0) {
+      for (const child of this.nodes.childrenOf(node)) this.#delete(this.nodes.pathOf(child), zxid);
+    }
     const aclId = this.nodes.aclOf(node);
     const acl = this.acls.get(aclId);
     const bytes = this.nodes.dataBytes(node);
@@ -433,9 +453,8 @@ export class Tree {
         return { type: 'error', err, path: '', node: noNode };
       }
       const applied = this.#part(head, part);
-      return applied.node === noNode
-        ? applied
-        : { ...applied, stat: this.nodes.statOf(applied.node) };
+      if (applied.node === noNode || applied.stat !== undefined) return applied;
+      return { ...applied, stat: this.nodes.statOf(applied.node) };
     });
     const err = parts.find((part) => part.err !== ok)?.err ?? ok;
     return { type: 'multi', err, path: '', node: noNode, parts };

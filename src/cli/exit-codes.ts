@@ -1,0 +1,29 @@
+/** How a command ends, for scripts and supervisors. docs/server.md has the table too. */
+
+// biome-ignore format: a table is read down its columns
+export const exitCodes = {
+  ok:            0,
+  /** We are wrong: a failed invariant, an error that nobody foresaw. */
+  bug:           1,
+  /** The command line or the configuration. */
+  usage:         2,
+  /** The address is taken, or not ours to listen on. */
+  address:       3,
+  /** The data directory: not writable, not ours, in use, damaged. */
+  data:          4,
+  /** The server had to stop by itself: it could not write its log. */
+  stopped:       5,
+  /** A second Ctrl-C. */
+  interrupted: 130,
+} as const;
+
+/** Ends the command with one sentence that says what is wrong and what to do. */
+export class CommandError extends Error {
+  override readonly name = 'CommandError';
+  readonly exitCode: number;
+
+  constructor(kind: keyof typeof exitCodes, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.exitCode = exitCodes[kind];
+  }
+}

@@ -1,0 +1,109 @@
+/**
+ * `/metrics` for Prometheus, with ZooKeeper's own names, as its PrometheusMetricsProvider has them. A
+ * latency is there twice: as the summary that Apache has, and as a histogram (`drover_…_histogram`),
+ * which can be added up over servers.
+ */
+
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { collectDefaultMetrics, type Metric as PromMetric, Registry } from 'prom-client';
+import { isLoopback, type Metric, metricsOf, type ServerFacts } from '../server/index.ts';
+
+export interface MetricsOptions {
+  readonly host: string;
+  readonly port: number;
+  /** Of the process too: `metricsProvider.exportJvmInfo`. */
+  readonly processMetrics: boolean;
+}
+
+export interface MetricsServer {
+  readonly port: number;
+  close(): Promise<void>;
+}
+
+interface Sample {
+  readonly value: number;
+  readonly labels: Record<string, string | number>;
+  readonly metricName?: string;
+}
+
+/** What a registry asks of a metric when it is read. */
+interface Family {
+  readonly name: string;
+  readonly help: string;
+  readonly type: 'counter' | 'gauge' | 'histogram' | 'summary';
+  readonly aggregator: 'sum';
+  readonly values: readonly Sample[];
+}
+
+/** Those of Apache's summaries. */
+const quantiles = [0.5, 0.9, 0.99];
+
+export function familiesOf(metrics: readonly Metric[]): Family[] {
+  return metrics.flatMap((metric): Family[] => {
+    const { name, about: help, type } = metric;
+    const base = { name, help, aggregator: 'sum' } as const;
+    if (type !== 'summary')
+      return [{ ...base, type, values: [{ value: metric.value, labels: {} }] }];
+    const totals = (of: string): Sample[] => [
+      { metricName: `${of}_sum`, value: metric.sum, labels: {} },
+      { metricName: `${of}_count`, value: metric.count, labels: {} },
+    ];
+    const shown = quantiles.flatMap((part) => {
+      const value = metric.quantiles.get(part);
+      return value === undefined ? [] : [{ value, labels: { quantile: part } }];
+    });
+    const summary: Family = { ...base, type, values: [...shown, ...totals(name)] };
+    if (metric.buckets === undefined) return [summary];
+    const own = `drover_${name}_histogram`;
+    const below = metric.buckets.map(([bound, value]) => ({
+      metricName: `${own}_bucket`,
+      value,
+      labels: { le: bound === Infinity ? '+Inf' : bound },
+    }));
+    const histogram: Family = {
+      ...{ name: own, help, type: 'histogram', aggregator: 'sum' },
+      values: [...below, ...totals(own)],
+    };
+    return [summary, histogram];
+  });
+}
+
+export async function startMetrics(
+  facts: ServerFacts,
+  { host, port, processMetrics }: MetricsOptions,
+): Promise<MetricsServer> {
+  const registry = new Registry();
+  if (processMetrics) collectDefaultMetrics({ register: registry });
+  for (const { name } of familiesOf(metricsOf(facts))) {
+    const family = { name, get: () => latest.get(name) };
+    registry.registerMetric(family as unknown as PromMetric);
+  }
+  let latest = new Map<string, Family>();
+  const isLocal = isLoopback(host);
+  const server = createServer(async (request, response) => {
+    const [path] = (request.url ?? '').split('?');
+    const name = (request.headers.host ?? '').replace(/:\d+$/, '');
+    if (isLocal && !isLoopback(name.replace(/^\[(.*)\]$/, '$1'))) {
+      response.writeHead(421).end('this server answers to the names of this machine alone\n');
+    } else if (path !== '/metrics') {
+      response.writeHead(404).end('not found; /metrics is here\n');
+    } else {
+      latest = new Map(familiesOf(metricsOf(facts)).map((family) => [family.name, family]));
+      const text = await registry.metrics();
+      response.writeHead(200, { 'content-type': registry.contentType }).end(text);
+    }
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen({ host, port }, resolve);
+  });
+  return {
+    port: (server.address() as AddressInfo).port,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}

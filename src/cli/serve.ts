@@ -1,0 +1,415 @@
+/**
+ * `drover serve`: a server until it is told to stop.
+ *
+ * In: flags, -D arguments, variables, a zoo.cfg. Out: a few lines that say where it listens and how to
+ * stop it, then nothing until the end. SIGTERM and SIGINT drain and end with 0, a second SIGINT ends
+ * at once; SIGHUP reads certificates again. A server that can't write its log says what is still
+ * certain and ends with a code that a supervisor takes for a failure.
+ */
+
+import { appendFileSync, readdirSync, readFileSync, statSync, watch } from 'node:fs';
+import { resolve } from 'node:path';
+import {
+  type AdminServer,
+  Audit,
+  ConfigError,
+  droverVersion,
+  optionsOf,
+  type RunningServer,
+  readConfig,
+  readTls,
+  type ServerConfig,
+  startAdminServer,
+  startServer,
+  tlsFiles,
+  zooKeeperVersion,
+} from '../server/index.ts';
+import { isStorageError } from '../storage/index.ts';
+import type { OptionValues } from './commands.ts';
+import { CommandError, exitCodes } from './exit-codes.ts';
+import { isLogLevel, LazyLogger } from './logger.ts';
+import type { MetricsServer } from './metrics.ts';
+
+/** A server that does not drain by then is ended anyway; its log is whole all the same. */
+const drainTimeoutMs = 10_000;
+
+export async function serve(args: readonly string[], flags: OptionValues): Promise<number> {
+  const config = configOf(args, flags);
+  const logger = loggerOf(config);
+  for (const warning of config.warnings) tell(`warning: ${warning}`);
+  warnLoudly(config);
+  checkDataDir(config);
+  const audit = auditOf(config);
+  const server = await begin(config, logger, audit);
+  const closers: (() => Promise<void>)[] = [() => server.close()];
+  try {
+    const admin = await adminOf(config, server);
+    if (admin !== undefined) closers.unshift(() => admin.close());
+    const metrics = await metricsServerOf(config, server);
+    if (metrics !== undefined) closers.unshift(() => metrics.close());
+    sayReady(config, server, admin, metrics, flags.json === true);
+    audit?.serverStarted();
+  } catch (error) {
+    await server.close();
+    throw asCommandError(error, config);
+  }
+  const reloading = reloadCertificates(config, server);
+  await logger.load();
+  const end = await Promise.race([signalled(), server.failed.then((error) => ({ failed: error }))]);
+  reloading.close();
+  audit?.serverStops();
+  if ('failed' in end) {
+    tell(stoppedMessage(end.failed, server));
+    await bounded(close(closers));
+    return exitCodes.stopped;
+  }
+  tell(`${end.signal}: closing; once more ends at once`);
+  await bounded(close(closers));
+  return exitCodes.ok;
+}
+
+function tell(text: string): void {
+  process.stderr.write(`drover: ${text}\n`);
+}
+
+async function close(closers: readonly (() => Promise<void>)[]): Promise<void> {
+  for (const each of closers) await each();
+}
+
+async function bounded(work: Promise<void>): Promise<void> {
+  const late = new Promise<void>((done) => {
+    setTimeout(() => {
+      tell(`did not close in ${drainTimeoutMs} ms; ending anyway`);
+      done();
+      process.exit(exitCodes.bug);
+    }, drainTimeoutMs).unref();
+  });
+  await Promise.race([work, late]);
+}
+
+// ── before ────────────────────────────────────────────────────────────────────────────────────────
+
+/** Flags and the keys that they stand for. */
+const keyOfFlag = {
+  port: 'clientPort',
+  address: 'clientPortAddress',
+  data: 'dataDir',
+  dataLog: 'dataLogDir',
+  users: 'drover.usersFile',
+  words: '4lw.commands.whitelist',
+  adminPort: 'admin.serverPort',
+  metricsPort: 'metricsProvider.httpPort',
+  audit: 'drover.auditFile',
+  logLevel: 'drover.logLevel',
+  insecureBind: 'drover.insecureBind',
+  inMemory: 'drover.inMemory',
+  unsafeNoFsync: 'drover.unsafeNoFsync',
+  salvage: 'drover.salvage',
+} as const;
+
+function configOf([file, ...more]: readonly string[], flags: OptionValues): ServerConfig {
+  if (more.length > 0) throw new CommandError('usage', 'one zoo.cfg is enough');
+  const given: Record<string, string> = {};
+  for (const [flag, key] of Object.entries(keyOfFlag)) {
+    const value = flags[flag];
+    if (value !== undefined) given[key] = String(value);
+  }
+  if (flags.audit !== undefined) given['audit.enable'] = 'true';
+  if (flags.metricsPort !== undefined) given['metricsProvider.className'] = 'Prometheus';
+  const pair = (text: string): [string, string] => {
+    const at = text.indexOf('=');
+    if (at < 1) throw new CommandError('usage', `${text}: name=value is wanted`);
+    return [text.slice(0, at), text.slice(at + 1)];
+  };
+  for (const text of (flags.limit ?? []) as readonly string[]) {
+    const [name, value] = pair(text);
+    given[`drover.limits.${name}`] = value;
+  }
+  for (const text of (flags.set ?? []) as readonly string[]) {
+    const [name, value] = pair(text);
+    given[name] = value;
+  }
+  try {
+    return readConfig({
+      flags: given,
+      javaArguments: (flags.D ?? []) as readonly string[],
+      environment: process.env,
+      file: file === undefined ? undefined : { name: file, text: readFile(file) },
+    });
+  } catch (error) {
+    throw asCommandError(error);
+  }
+}
+
+function readFile(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    throw new CommandError('usage', `${file} can't be read (${code}); name a zoo.cfg, or none`, {
+      cause,
+    });
+  }
+}
+
+function loggerOf(config: ServerConfig): LazyLogger {
+  const level = config.must('drover.logLevel');
+  if (isLogLevel(level)) return new LazyLogger(level);
+  throw new CommandError('usage', `--log-level ${level}: silent, error, warn, info or debug`);
+}
+
+function warnLoudly(config: ServerConfig): void {
+  if (config.must('drover.inMemory')) {
+    tell('IN MEMORY: nothing is kept; all of it is gone when this process ends');
+  } else if (config.must('drover.unsafeNoFsync') || config.must('forceSync') === 'no') {
+    tell(
+      'UNSAFE: writes are acknowledged before they are on disk; a loss of power takes them away',
+    );
+  }
+  if (config.must('drover.salvage')) {
+    tell('SALVAGE: where files are damaged, what can not be read is given up');
+  }
+  if (/^yes$/i.test(config.must('skipACL'))) tell('UNSAFE: skipACL=yes, no permission is checked');
+}
+
+/** What may stand beside version-2: Apache puts it there. */
+const apacheFiles = /^(version-2|myid|initialize|zookeeper_server\.pid|lost\+found|\..*)$/;
+
+/** A home folder, say, is no data directory; who points at one has mistyped. */
+function checkDataDir(config: ServerConfig): void {
+  if (config.must('drover.inMemory')) return;
+  for (const key of ['dataDir', 'dataLogDir'] as const) {
+    const folder = config.get(key);
+    if (folder === undefined) continue;
+    const status = statSync(folder, { throwIfNoEntry: false });
+    if (status === undefined) continue;
+    if (!status.isDirectory()) {
+      throw new CommandError('data', `${folder} is no folder; name one with --data`);
+    }
+    const names = readdirOrFail(folder);
+    const foreign = names.find((name) => !apacheFiles.test(name));
+    if (foreign !== undefined && !names.includes('version-2')) {
+      throw new CommandError(
+        'data',
+        `${folder} holds other things (${foreign}) and no version-2, so it is no data directory; name another one with --data, or an empty one`,
+      );
+    }
+  }
+}
+
+function readdirOrFail(folder: string): string[] {
+  try {
+    return readdirSync(folder);
+  } catch (error) {
+    throw asCommandError(error);
+  }
+}
+
+function auditOf(
+  config: ServerConfig,
+): (Audit & { bind(server: RunningServer): void }) | undefined {
+  if (!config.must('audit.enable')) return undefined;
+  const file = config.get('drover.auditFile') ?? '-';
+  let server: RunningServer | undefined;
+  const write = (line: string) => {
+    const text = `${new Date().toISOString()}\t${line}\n`;
+    if (file === '-') process.stdout.write(text);
+    else appendFileSync(file, text, { mode: 0o600 });
+  };
+  const audit = new Audit(write, () => server!.engine.auth);
+  return Object.assign(audit, {
+    bind(running: RunningServer) {
+      server = running;
+    },
+  });
+}
+
+// ── begin ─────────────────────────────────────────────────────────────────────────────────────────
+
+async function begin(
+  config: ServerConfig,
+  logger: LazyLogger,
+  audit: ReturnType<typeof auditOf>,
+): Promise<RunningServer> {
+  try {
+    const options = optionsOf(config);
+    const server = await startServer({
+      ...options,
+      logger,
+      ...(audit === undefined
+        ? {}
+        : { onCommitted: (call, applied) => audit.committed(call, applied) }),
+    });
+    audit?.bind(server);
+    return server;
+  } catch (error) {
+    audit?.startFailed();
+    throw asCommandError(error, config);
+  }
+}
+
+async function adminOf(
+  config: ServerConfig,
+  server: RunningServer,
+): Promise<AdminServer | undefined> {
+  const isAsked =
+    config.get('admin.enableServer') ??
+    (config.isGiven('admin.serverPort') || config.isGiven('admin.serverAddress'));
+  if (!isAsked) return undefined;
+  return startAdminServer(server.facts, {
+    host: config.must('admin.serverAddress'),
+    port: config.must('admin.serverPort'),
+    commandUrl: config.must('admin.commandURL'),
+  });
+}
+
+async function metricsServerOf(
+  config: ServerConfig,
+  server: RunningServer,
+): Promise<MetricsServer | undefined> {
+  if (!config.get('metricsProvider.className')?.includes('Prometheus')) return undefined;
+  const { startMetrics } = await import('./metrics.ts');
+  return startMetrics(server.facts, {
+    host: config.must('metricsProvider.httpHost'),
+    port: config.must('metricsProvider.httpPort'),
+    processMetrics: config.must('metricsProvider.exportJvmInfo'),
+  });
+}
+
+function sayReady(
+  config: ServerConfig,
+  server: RunningServer,
+  admin: AdminServer | undefined,
+  metrics: MetricsServer | undefined,
+  asJson: boolean,
+): void {
+  const { dataDir, dataLogDir } = {
+    dataDir: config.must('drover.inMemory') ? null : resolve(config.must('dataDir')),
+    dataLogDir: config.get('dataLogDir') ?? null,
+  };
+  // Since the process began, which is what who waits for it sees.
+  const readyMs = Math.round(performance.now());
+  if (asJson) {
+    const facts = {
+      address: server.address,
+      securePort: server.securePort ?? null,
+      adminPort: admin?.port ?? null,
+      metricsPort: metrics?.port ?? null,
+      ...{ dataDir, dataLogDir, readyMs, pid: process.pid },
+      version: droverVersion(),
+      zooKeeper: zooKeeperVersion,
+    };
+    process.stdout.write(`${JSON.stringify(facts)}\n`);
+    return;
+  }
+  const lines = [
+    `drover ${droverVersion()}, like ZooKeeper ${zooKeeperVersion}, standalone`,
+    `  clients  ${server.address}${server.securePort === server.port ? ' (TLS)' : ''}`,
+    ...(server.securePort === undefined || server.securePort === server.port
+      ? []
+      : [`  TLS      ${server.host}:${server.securePort}`]),
+    `  data     ${dataDir ?? 'in memory: nothing is kept'}`,
+    ...(dataLogDir === null ? [] : [`  logs     ${dataLogDir}`]),
+    ...(admin === undefined
+      ? []
+      : [`  admin    http://${admin.host}:${admin.port}${config.must('admin.commandURL')}`]),
+    ...(metrics === undefined
+      ? []
+      : [`  metrics  http://${config.must('metricsProvider.httpHost')}:${metrics.port}/metrics`]),
+    `  ready in ${readyMs} ms; Ctrl-C stops (process ${process.pid})`,
+  ];
+  process.stdout.write(`${lines.join('\n')}\n`);
+}
+
+// ── while it runs ─────────────────────────────────────────────────────────────────────────────────
+
+function signalled(): Promise<{ signal: string }> {
+  return new Promise((done) => {
+    let isAsked = false;
+    const stop = (signal: NodeJS.Signals) => {
+      if (isAsked) process.exit(exitCodes.interrupted);
+      isAsked = true;
+      done({ signal });
+    };
+    process.on('SIGTERM', stop);
+    process.on('SIGINT', stop);
+  });
+}
+
+/** Writers replace files in several steps; the last of them counts. */
+const settleMs = 200;
+
+function reloadCertificates(config: ServerConfig, server: RunningServer): { close(): void } {
+  const reload = () => {
+    if (server.securePort === undefined) return;
+    try {
+      server.setTls(readTls(config));
+      tell('certificates were read again; links that are open keep theirs');
+    } catch (error) {
+      tell(`certificates stay as they were: ${(error as Error).message}`);
+    }
+  };
+  process.on('SIGHUP', reload);
+  if (server.securePort === undefined || !config.must('client.certReload')) return { close() {} };
+  let timer: NodeJS.Timeout | undefined;
+  const watchers = tlsFiles(config).map((file) =>
+    watch(file, () => {
+      clearTimeout(timer);
+      timer = setTimeout(reload, settleMs);
+    }),
+  );
+  return {
+    close() {
+      clearTimeout(timer);
+      for (const watcher of watchers) watcher.close();
+    },
+  };
+}
+
+// ── what can go wrong ─────────────────────────────────────────────────────────────────────────────
+
+function stoppedMessage(error: Error, server: RunningServer): string {
+  const zxid = isStorageError(error) ? error.lastDurableZxid : undefined;
+  const last = `0x${(zxid ?? BigInt(server.engine.lastZxid)).toString(16)}`;
+  return `stopped, as going on could lose writes: ${error.message}; the last write that is certainly on disk has zxid ${last}`;
+}
+
+/** One sentence, for what is foreseen. Anything else stays as it is: a bug has a stack. */
+function asCommandError(error: unknown, config?: ServerConfig): unknown {
+  if (error instanceof CommandError) return error;
+  if (error instanceof ConfigError)
+    return new CommandError('usage', error.message, { cause: error });
+  if (isStorageError(error)) {
+    const hint = error.code.startsWith('DAMAGED') || error.code === 'MISSING_TXNS';
+    const advice = hint ? '; restore a backup, or go on without what is lost by --salvage' : '';
+    return new CommandError('data', `${error.message}${advice}`, { cause: error });
+  }
+  const { code, syscall, path, address, port } = error as NodeJS.ErrnoException & {
+    address?: string;
+    port?: number;
+  };
+  if (syscall === 'listen' || syscall === 'getaddrinfo') {
+    const at = port === undefined ? (address ?? '') : `${address}:${port}`;
+    const key = config?.must('clientPort') === port ? '--port' : 'its key in the configuration';
+    const messages: Record<string, string> = {
+      EADDRINUSE: `${at} is taken by another program; stop that one, or choose another port with ${key}`,
+      EACCES: `${at} may not be listened on by this user; choose a port above 1023 with ${key}`,
+      EADDRNOTAVAIL: `${at} is no address of this machine; choose one with --address`,
+      ENOTFOUND: `${config?.must('clientPortAddress')} has no address; choose one with --address`,
+    };
+    const message = messages[code ?? ''] ?? `can't listen on ${at} (${code})`;
+    return new CommandError('address', message, { cause: error });
+  }
+  if (
+    code !== undefined &&
+    ['EACCES', 'EPERM', 'EROFS', 'ENOSPC', 'ENOTDIR', 'ENOENT'].includes(code)
+  ) {
+    const where = path ?? config?.must('dataDir') ?? 'a file';
+    return new CommandError(
+      'data',
+      `${where} can't be written (${code}); give this user the right to, or name another folder with --data`,
+      { cause: error },
+    );
+  }
+  return error;
+}

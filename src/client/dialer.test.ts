@@ -1,0 +1,234 @@
+import { createServer, type Server } from 'node:net';
+import { afterEach, expect, test, vi } from 'vitest';
+import { ManualClock, systemClock } from '../support/index.ts';
+import { type Host, hostText } from './connection-string.ts';
+import { ConnectError, Dialer, type DialerOptions } from './dialer.ts';
+
+const open: Server[] = [];
+
+afterEach(async () => {
+  for (const server of open.splice(0)) {
+    await new Promise((resolve) => server.close(resolve));
+  }
+});
+
+/** Takes connections and says nothing. */
+async function listen(): Promise<Host> {
+  const server = createServer((socket) => socket.on('error', () => {}).resume());
+  open.push(server);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return { name: '127.0.0.1', port: (server.address() as { port: number }).port };
+}
+
+/** Nobody listens there, for as long as the test lasts. */
+async function dead(): Promise<Host> {
+  const host = await listen();
+  await new Promise((resolve) => open.pop()!.close(resolve));
+  return host;
+}
+
+function dialer(hosts: readonly Host[], options: Partial<DialerOptions> = {}): Dialer {
+  return new Dialer({
+    hosts,
+    frameBytesMax: 1_000,
+    attemptTimeoutMs: 5_000,
+    roundsMax: 1,
+    backoffFirstMs: 1,
+    backoffMaxMs: 1,
+    clock: systemClock,
+    ...options,
+  });
+}
+
+const forever = new AbortController().signal;
+
+/** Fires the timers of a clock that stands still, as they are set, until the work is done. */
+async function run<T>(clock: ManualClock, work: Promise<T>): Promise<T> {
+  let isDone = false;
+  const done = work.finally(() => {
+    isDone = true;
+  });
+  done.catch(() => {});
+  while (!isDone) {
+    await new Promise((resolve) => setImmediate(resolve));
+    const { nextDueMs } = clock;
+    // Tries to connect are limited too; that limit must not be reached while the kernel answers.
+    if (nextDueMs !== null && nextDueMs - clock.nowMs() < 1_000) {
+      clock.advance(nextDueMs - clock.nowMs());
+    }
+  }
+  return done;
+}
+
+test('a server that takes us in is found among dead ones', async () => {
+  const alive = await listen();
+  const hosts = [await dead(), await dead(), alive];
+
+  const transport = await dialer(hosts).next(forever);
+
+  expect(transport.endpoint).toEqual({ host: alive, address: '127.0.0.1' });
+  transport.close(new Error('done'));
+});
+
+test('when the rounds are used up the error names every host and why it failed', async () => {
+  const hosts = [await dead(), { name: 'no-such.invalid', port: 2181 }];
+  const lookup = vi.fn(async () =>
+    Promise.reject(new Error('getaddrinfo ENOTFOUND no-such.invalid')),
+  );
+
+  const error = await dialer(hosts, { roundsMax: 2, lookup })
+    .next(forever)
+    .catch((why) => why);
+
+  expect(error).toBeInstanceOf(ConnectError);
+  expect(error.code).toBe('CONNECT_FAILED');
+  expect(error.message).toMatch(/^no server took us in, in 2 rounds: /);
+  expect(error.message).toContain(`${hostText(hosts[0]!)} connect ECONNREFUSED`);
+  expect(error.message).toContain('no-such.invalid:2181 getaddrinfo ENOTFOUND no-such.invalid');
+  expect(error.attempts).toHaveLength(2);
+  expect(lookup).toHaveBeenCalledTimes(2);
+});
+
+test('a name that resolves to nothing says so, and what a peer says is made safe to print', async () => {
+  const lookup = async (name: string) => {
+    if (name === 'empty.test') return [];
+    throw new Error('bad\u001b[31m news\u202e');
+  };
+  const hosts = ['empty.test', 'evil.test'].map((name) => ({ name, port: 1 }));
+
+  const error = await dialer(hosts, { lookup })
+    .next(forever)
+    .catch((why) => why);
+
+  expect(error.message).toContain('empty.test:1 empty.test resolves to no address');
+  expect(error.message).toContain('evil.test:1 bad\\u001b[31m news\\u202e');
+});
+
+test('a name is resolved anew on every try, so that a server may move', async () => {
+  const alive = await listen();
+  const addresses = [['127.0.0.2'], ['127.0.0.2', '127.0.0.1']];
+  const lookup = vi.fn(async () => addresses.shift()!.map((address) => ({ address })));
+  const it = dialer([{ name: 'zk.test', port: alive.port }], { roundsMax: 5, lookup });
+
+  const transport = await it.next(forever);
+
+  expect(transport.endpoint.address).toBe('127.0.0.1');
+  expect(lookup).toHaveBeenCalledTimes(2);
+  expect(lookup).toHaveBeenCalledWith('zk.test');
+  transport.close(new Error('done'));
+});
+
+test('hosts are tried in an order of chance, and in another the next round', async () => {
+  const names = Array.from({ length: 8 }, (_, i) => `host-${i}.test`);
+  const tried: string[] = [];
+  const lookup = async (name: string) => {
+    tried.push(name);
+    throw new Error('down');
+  };
+  const hosts = names.map((name) => ({ name, port: 1 }));
+  let seed = 7;
+  const random = () => {
+    seed = (seed * 16_807) % 2_147_483_647;
+    return seed / 2_147_483_647;
+  };
+
+  await dialer(hosts, { roundsMax: 2, lookup, random })
+    .next(forever)
+    .catch(() => {});
+
+  const [first, second] = [tried.slice(0, 8), tried.slice(8)];
+  expect([...first].sort()).toEqual(names);
+  expect([...second].sort()).toEqual(names);
+  expect(first).not.toEqual(names);
+  expect(second).not.toEqual(first);
+});
+
+test('it waits after a round, twice as long each time up to the longest, and not before the first', async () => {
+  const clock = new ManualClock();
+  const at: number[] = [];
+  const lookup = async () => {
+    at.push(clock.nowMs());
+    throw new Error('down');
+  };
+  const options = { clock, lookup, roundsMax: 6, backoffFirstMs: 100, backoffMaxMs: 400 };
+  const it = dialer([{ name: 'zk.test', port: 1 }], { ...options, random: () => 1 - 2 ** -40 });
+
+  await expect(run(clock, it.next(forever))).rejects.toThrow(/in 6 rounds/);
+
+  expect(at.map((ms) => Math.round(ms))).toEqual([0, 100, 300, 700, 1_100, 1_500]);
+});
+
+test('after a server took us in, the count of rounds and the waits start anew', async () => {
+  const clock = new ManualClock();
+  const alive = await listen();
+  const it = dialer([await dead(), alive], { clock, roundsMax: 3, backoffFirstMs: 100 });
+
+  for (let links = 0; links < 20; links++) {
+    const transport = await run(clock, it.next(forever));
+    transport.close(new Error('lost'));
+    it.succeeded();
+  }
+
+  expect(it.attempts).toEqual([]);
+});
+
+test('a handshake that fails counts as a try that failed', async () => {
+  const alive = await listen();
+  const it = dialer([alive], { roundsMax: 2 });
+
+  for (let tries = 0; tries < 2; tries++) {
+    const transport = await it.next(forever);
+    transport.close(new Error('done'));
+    it.failed(transport.endpoint, new Error('spoke nonsense'));
+  }
+
+  await expect(it.next(forever)).rejects.toThrow(`${hostText(alive)} spoke nonsense`);
+});
+
+test('an address that does not answer is given up after its share of time', async () => {
+  const clock = new ManualClock();
+  const host = await listen();
+  const it = dialer([host], { clock, attemptTimeoutMs: 3_000 });
+
+  const next = it.next(forever);
+  // The kernel's answer can't be read before this function gives way to the event loop.
+  for (let turn = 0; turn < 100; turn++) await Promise.resolve();
+  clock.advance(3_000);
+
+  await expect(next).rejects.toThrow(`${hostText(host)} did not answer within 3000 ms`);
+  expect(clock.pending).toBe(0);
+});
+
+test('a name that takes too long to resolve is given up, so that other hosts have their turn', async () => {
+  const clock = new ManualClock();
+  const lookup = () => new Promise<never>(() => {});
+  const it = dialer([{ name: 'slow.test', port: 1 }], { clock, lookup, attemptTimeoutMs: 3_000 });
+
+  const next = it.next(forever);
+  next.catch(() => {});
+  await vi.waitFor(() => expect(clock.pending).toBeGreaterThan(0));
+  clock.advance(3_000);
+
+  await expect(next).rejects.toThrow('slow.test:1 was not resolved within 3000 ms');
+});
+
+test.each(['while a name is resolved', 'while it waits'] as const)(
+  'it can be called off %s, and leaves nothing behind',
+  async (when) => {
+    const clock = new ManualClock();
+    const isSlow = when === 'while a name is resolved';
+    const lookup = vi.fn(() =>
+      isSlow ? new Promise<never>(() => {}) : Promise.reject(new Error('x')),
+    );
+    const it = dialer([{ name: 'zk.test', port: 1 }], { clock, lookup, roundsMax: 9 });
+    const abort = new AbortController();
+    const next = it.next(abort.signal);
+    next.catch(() => {});
+    await vi.waitFor(() => expect(isSlow ? lookup.mock.calls.length : clock.pending).toBe(1));
+
+    abort.abort(new Error('closed'));
+
+    await expect(next).rejects.toThrow('closed');
+    expect(clock.pending).toBe(0);
+  },
+);

@@ -1,0 +1,503 @@
+/** The session against a server that does as the test says, on a clock that the test moves. */
+
+import { tracingChannel } from 'node:diagnostics_channel';
+import { createServer, type Socket } from 'node:net';
+import { afterEach, expect, test, vi } from 'vitest';
+import { encode, FrameSplitter, Reader, Writer } from '../jute/index.ts';
+import {
+  ConnectRequest,
+  ConnectResponse,
+  type EventType,
+  eventTypes,
+  opNameOf,
+  ops,
+  specialXids,
+  WatcherEvent,
+  xidMax,
+} from '../protocol/index.ts';
+import { type Clock, ManualClock } from '../support/index.ts';
+import { Client } from './client.ts';
+import { ConnectError } from './dialer.ts';
+import type { ClientOptions } from './options.ts';
+
+interface Asked {
+  readonly xid: number;
+  readonly op: string;
+}
+
+/** One connection, from the server's side. */
+class Peer {
+  readonly socket: Socket;
+  readonly hello: ConnectRequest;
+  readonly asked: Asked[] = [];
+  zxid = 1n;
+
+  constructor(socket: Socket, hello: ConnectRequest) {
+    this.socket = socket;
+    this.hello = hello;
+  }
+
+  say(body: Buffer): void {
+    const frame = new Writer();
+    const start = frame.beginFrame();
+    frame.raw(body);
+    frame.endFrame(start);
+    this.socket.write(Buffer.from(frame.written()));
+  }
+
+  welcome(more: Partial<ConnectResponse> = {}): void {
+    const { timeOut } = this.hello;
+    const passwd = Buffer.alloc(16, 7);
+    const response = { protocolVersion: 0, timeOut, sessionId: 0x10n, passwd, readOnly: false };
+    this.say(encode(ConnectResponse, { ...response, ...more }));
+  }
+
+  reply(xid: number, err = 0, body: Buffer = Buffer.alloc(0)): void {
+    const header = new Writer();
+    header.int(xid);
+    header.long(this.zxid);
+    header.int(err);
+    this.say(Buffer.concat([header.written(), body]));
+  }
+
+  event(type: EventType, path: string): void {
+    const event = { type: eventTypes[type], state: 3, path };
+    this.reply(specialXids.notification, 0, encode(WatcherEvent, event));
+  }
+
+  /** Resolves with the next request of this op that was not waited for yet. */
+  async until(op: string): Promise<Asked> {
+    return vi.waitFor(() => {
+      const at = this.asked.findIndex((one) => one.op === op);
+      if (at === -1) throw new Error(`no ${op} among ${this.asked.map((one) => one.op)}`);
+      return this.asked.splice(at, 1)[0]!;
+    }, patience);
+  }
+}
+
+const patience = { timeout: 5_000, interval: 1 };
+const cleanUps: (() => unknown)[] = [];
+
+afterEach(async () => {
+  for (const cleanUp of cleanUps.splice(0).reverse()) await cleanUp();
+});
+
+interface Script {
+  /** On a whole handshake. Welcomes, unless said. */
+  readonly onHello?: (peer: Peer) => void;
+  readonly onAsked?: (peer: Peer, asked: Asked) => void;
+  readonly onData?: (bytes: number) => void;
+}
+
+async function serve(script: Script = {}) {
+  const peers: Peer[] = [];
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    let peer: Peer | undefined;
+    const splitter = new FrameSplitter(1 << 24, (bytes, start, end) => {
+      const reader = new Reader(Buffer.from(bytes.subarray(start, end)));
+      if (peer === undefined) {
+        peer = new Peer(socket, ConnectRequest.read(reader));
+        peers.push(peer);
+        if (script.onHello) script.onHello(peer);
+        else peer.welcome();
+        return;
+      }
+      const asked = { xid: reader.int(), op: opNameOf(reader.int()) ?? 'unknown' };
+      peer.asked.push(asked);
+      script.onAsked?.(peer, asked);
+    });
+    socket.on('error', () => {});
+    socket.on('data', (chunk) => {
+      script.onData?.(chunk.length);
+      splitter.push(chunk);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  cleanUps.push(() => {
+    for (const socket of sockets) socket.destroy();
+    return new Promise((resolve) => server.close(resolve));
+  });
+  const { port } = server.address() as { port: number };
+  return {
+    address: `127.0.0.1:${port}`,
+    peers,
+    /** The connection with this number, from 1, once its handshake is there. */
+    peer: (number = 1) =>
+      vi.waitFor(() => {
+        const peer = peers[number - 1];
+        if (peer === undefined) throw new Error(`no link ${number}`);
+        return peer;
+      }, patience),
+  };
+}
+
+function client(address: string, options: ClientOptions = {}): Client {
+  const made = new Client(address, { sessionTimeoutMs: 9_000, closeTimeoutMs: 100, ...options });
+  cleanUps.push(() => made.close());
+  return made;
+}
+
+async function connected(address: string, clock: Clock, options: ClientOptions = {}) {
+  const made = client(address, { clock, ...options });
+  await made.connected();
+  return made;
+}
+
+/** With a clock that stands still, closing would wait for ever. */
+function letGo(server: { peers: Peer[] }): void {
+  cleanUps.push(() => {
+    for (const { socket } of server.peers) socket.destroy();
+  });
+}
+
+function nextState(of: Client): Promise<string> {
+  return new Promise((resolve) => of.once('state', (state) => resolve(state.name)));
+}
+
+test('a quiet link is pinged after a third of the timeout, and given up after two thirds of silence', async () => {
+  const clock = new ManualClock();
+  const server = await serve();
+  const it = await connected(server.address, clock);
+  letGo(server);
+  const peer = await server.peer();
+
+  clock.advance(2_999);
+  expect(peer.asked).toEqual([]);
+  clock.advance(1);
+  await peer.until('ping');
+  clock.advance(2_999);
+  expect(it.state.name).toBe('connected');
+  const suspended = nextState(it);
+  clock.advance(1);
+
+  expect(await suspended).toBe('suspended');
+});
+
+test('with nobody to answer, the session is over at its deadline to the millisecond', async () => {
+  const clock = new ManualClock();
+  const server = await serve({ onHello: (peer) => peer.welcome() });
+  const it = await connected(server.address, clock, { backoff: { firstMs: 1e6, maxMs: 1e6 } });
+  letGo(server);
+  const { signal } = { signal: it.sessionSignal };
+  const [peer] = server.peers;
+  const suspended = nextState(it);
+  peer!.socket.destroy();
+  await suspended;
+  const waiting = it.get('/a');
+  waiting.catch(() => {});
+
+  clock.advance(8_999.999);
+  expect([it.state.name, signal.aborted]).toEqual(['suspended', false]);
+  clock.advance(0.001);
+
+  expect([it.state.name, signal.aborted]).toEqual(['expired', true]);
+  await expect(waiting).rejects.toMatchObject({ code: 'SESSION_EXPIRED', outcomeUnknown: false });
+  await expect(it.get('/a')).rejects.toThrow(/no server answered for 9000 ms, the session timeout/);
+});
+
+test('a pong counts from when its own ping left, not from when a later one did', async () => {
+  const clock = new ManualClock();
+  const server = await serve();
+  const it = await connected(server.address, clock);
+  letGo(server);
+  const peer = await server.peer();
+  const told = new Promise((resolve) => void it.addWatch('/a', 'persistent', resolve));
+  peer.reply((await peer.until('addWatch')).xid, 0, Buffer.alloc(4));
+  clock.advance(3_000);
+  await peer.until('ping');
+  peer.event('created', '/a'); // else the link would be given up for its silence
+  await told;
+  clock.advance(3_000);
+  await peer.until('ping');
+
+  peer.reply(specialXids.ping);
+  await vi.waitFor(() => expect(it.state).toMatchObject({ deadlineMs: 12_000 }), patience);
+  peer.reply(specialXids.ping);
+
+  await vi.waitFor(() => expect(it.state).toMatchObject({ deadlineMs: 15_000 }), patience);
+});
+
+test('an answer that is none to a ping does not count as one', async () => {
+  const clock = new ManualClock();
+  const server = await serve();
+  const it = await connected(server.address, clock);
+  letGo(server);
+  const peer = await server.peer();
+  const proof = it.addAuth('digest', 'a:b');
+  const { xid } = await peer.until('auth');
+  clock.advance(3_000);
+  await peer.until('ping');
+
+  peer.reply(xid);
+  await proof;
+
+  expect(it.state).toMatchObject({ deadlineMs: 9_000 });
+});
+
+test('after a pause longer than the timeout, the session is over before any event is told', async () => {
+  const manual = new ManualClock();
+  let pausedMs = 0;
+  // A process that was stopped: time has gone by, and no timer has fired yet.
+  const clock: Clock = {
+    nowMs: () => manual.nowMs() + pausedMs,
+    wallMs: () => manual.wallMs() + pausedMs,
+    after: (delayMs, fire) => manual.after(delayMs, fire),
+  };
+  const server = await serve({
+    onAsked: (peer, { xid, op }) => op === 'addWatch' && peer.reply(xid, 0, Buffer.alloc(4)),
+  });
+  const it = await connected(server.address, clock);
+  letGo(server);
+  const held = it.sessionSignal;
+  const told: string[] = [];
+  it.on('state', (state) => told.push(state.name));
+  await it.addWatch('/a', 'persistent', ({ type }) => told.push(`${type}, over: ${held.aborted}`));
+  const [peer] = server.peers;
+
+  pausedMs = 9_000;
+  peer!.event('created', '/a');
+  await vi.waitFor(() => expect(told.length).toBeGreaterThan(0), patience);
+
+  expect(held.aborted).toBe(true);
+  expect(told).toEqual(['none, over: true', 'expired']);
+});
+
+test('a server that takes us in and lets us go at once is not asked again without a wait', async () => {
+  const server = await serve({
+    onHello: (peer) => {
+      peer.welcome();
+      peer.socket.end();
+    },
+  });
+  const clock = new ManualClock();
+  const it = client(server.address, { clock, backoff: { firstMs: 500, maxMs: 500 } });
+  letGo(server);
+  await it.connected().catch(() => {});
+
+  for (let turn = 0; turn < 300; turn++) await new Promise((resolve) => setImmediate(resolve));
+
+  expect(server.peers.length).toBeLessThan(4);
+});
+
+test('a new session that is refused is a try that failed, and not the end of a session there was none of', async () => {
+  const server = await serve({ onHello: (peer) => peer.welcome({ timeOut: 0, sessionId: 0n }) });
+  const it = client(server.address, { connectRoundsMax: 2, backoff: { firstMs: 1 }, renew: true });
+
+  const error = await it.connected().catch((why) => why);
+
+  expect(error).toBeInstanceOf(ConnectError);
+  expect(error.message).toMatch(/in 2 rounds: 127.0.0.1:\d+ refused a new session/);
+  expect(it.state.name).toBe('closed');
+  expect(server.peers).toHaveLength(2);
+});
+
+test('what is asked in one tick leaves in one write', async () => {
+  const chunks: number[] = [];
+  const server = await serve({
+    onData: (bytes) => chunks.push(bytes),
+    onAsked: (peer, { xid }) => peer.reply(xid, xid > 0 ? -101 : 0),
+  });
+  const it = client(server.address);
+  await it.connected();
+  chunks.length = 0;
+
+  const all = Array.from({ length: 100 }, (_, i) => it.exists(`/${i}`));
+  expect(await Promise.all(all)).toEqual(all.map(() => null));
+
+  expect(chunks).toHaveLength(1);
+});
+
+test('on the wire, xids go from 2^31-1 to 1', async () => {
+  const xids: number[] = [];
+  const server = await serve({
+    onAsked: (peer, { xid }) => {
+      xids.push(xid);
+      peer.reply(xid, -101);
+    },
+  });
+  const it = client(server.address, { firstXid: xidMax - 1 });
+  await it.connected();
+
+  for (let i = 0; i < 4; i++) expect(await it.exists('/a')).toBeNull();
+
+  expect(xids).toEqual([xidMax - 1, xidMax, 1, 2]);
+});
+
+test('what is asked before there is a server waits, and goes in order once there is one', async () => {
+  const server = await serve({ onAsked: (peer, { xid }) => peer.reply(xid, xid > 0 ? -101 : 0) });
+  const it = client(server.address);
+
+  const all = [it.exists('/a'), it.exists('/b'), it.delete('/c').catch((error) => error.code)];
+
+  expect(it.load).toMatchObject({ inFlight: 0, waiting: 3 });
+  expect(await Promise.all(all)).toEqual([null, null, 'NO_NODE']);
+  expect(server.peers[0]!.asked.map(({ op }) => op)).toEqual(['exists', 'exists', 'delete']);
+});
+
+test('after a reconnect the client shows who it is and what it has seen', async () => {
+  const server = await serve({ onAsked: (peer, { xid }) => peer.reply(xid, xid > 0 ? -101 : 0) });
+  const it = client(server.address, { auth: [{ scheme: 'digest', auth: 'a:b' }] });
+  await it.connected();
+  const first = await server.peer();
+  first.zxid = 0x1_0000_0002n;
+  await it.exists('/a');
+  expect(it.lastZxid).toBe(0x1_0000_0002n);
+
+  first.socket.destroy();
+  const second = await server.peer(2);
+  await second.until('auth');
+
+  expect(first.hello).toMatchObject({ sessionId: 0n, lastZxidSeen: 0n });
+  expect(second.hello).toMatchObject({
+    sessionId: 0x10n,
+    passwd: Buffer.alloc(16, 7),
+    lastZxidSeen: 0x1_0000_0002n,
+  });
+});
+
+test('a server that closes instead of answering a known session is said to be older', async () => {
+  const server = await serve({
+    onHello: (peer) => (peer.hello.sessionId === 0n ? peer.welcome() : peer.socket.destroy()),
+    onAsked: (peer, { xid }) => peer.reply(xid, xid > 0 ? -101 : 0),
+  });
+  const it = client(server.address, { connectRoundsMax: 2, backoff: { firstMs: 1 } });
+  await it.connected();
+  const first = await server.peer();
+  first.zxid = 0x77n;
+  await it.exists('/a');
+
+  first.socket.destroy();
+  await vi.waitFor(() => expect(it.state.name).toBe('closed'), patience);
+
+  await expect(it.get('/a')).rejects.toThrow(/its data is probably older .*zxid 0x77/);
+});
+
+test('closing is bounded, also when the server takes no more bytes, and leaves no socket behind', async () => {
+  const sockets = () =>
+    process.getActiveResourcesInfo().filter((name) => name === 'TCPSocketWrap').length;
+  const before = sockets();
+  const server = await serve();
+  const it = client(server.address, { closeTimeoutMs: 50 });
+  await it.connected();
+  const peer = await server.peer();
+  peer.socket.pause();
+  const writes = Array.from({ length: 40 }, () =>
+    it.set('/a', Buffer.alloc(1_000_000)).catch((error) => error),
+  );
+
+  await it.close();
+  const outcomes = await Promise.all(writes);
+
+  expect(outcomes.map(({ code, outcomeUnknown }) => [code, outcomeUnknown])).toEqual(
+    outcomes.map(() => ['SESSION_EXPIRED', true]),
+  );
+  await vi.waitFor(() => expect(sockets()).toBe(before + 1), patience); // the server's own end
+});
+
+test('many may wait for the same client without a warning', async () => {
+  const warned = vi.fn();
+  process.on('warning', warned);
+  cleanUps.push(() => process.off('warning', warned));
+  const server = await serve();
+  const it = client(server.address);
+
+  await Promise.all(Array.from({ length: 50 }, () => it.connected()));
+  await new Promise((resolve) => setImmediate(resolve));
+
+  expect(warned).not.toHaveBeenCalled();
+  expect(it.listenerCount('state')).toBe(0);
+});
+
+test('a call can be called off before it is sent and after, and leaves no timer and no listener', async () => {
+  const clock = new ManualClock();
+  const server = await serve({ onHello: () => {} });
+  const it = client(server.address, { clock });
+  letGo(server);
+  const peer = await server.peer();
+  const timers = clock.pending;
+  const abort = new AbortController();
+  const early = new AbortController();
+  const removed = vi.spyOn(early.signal, 'removeEventListener');
+  const unsent = it.get('/unsent', { signal: early.signal, timeoutMs: 5_000 });
+  early.abort(new Error('enough'));
+  await expect(unsent).rejects.toThrow('enough');
+  expect(removed).toHaveBeenCalled();
+  expect(clock.pending).toBe(timers);
+  await expect(it.get('/a', { signal: AbortSignal.abort(new Error('never')) })).rejects.toThrow(
+    'never',
+  );
+
+  peer.welcome();
+  await it.connected();
+  const sent = it.set('/sent', 'x', { signal: abort.signal });
+  await peer.until('setData');
+  abort.abort(new Error('enough'));
+
+  await expect(sent).rejects.toThrow('enough');
+  expect(peer.asked).toEqual([]);
+});
+
+test('a deadline says whether the call had left', async () => {
+  const clock = new ManualClock();
+  const server = await serve({ onHello: () => {} });
+  const it = client(server.address, { clock, requestTimeoutMs: 700, attemptTimeoutMs: 60_000 });
+  letGo(server);
+  const peer = await server.peer();
+  const unsent = it.set('/a', 'x').catch((error) => error);
+  clock.advance(700);
+  expect(await unsent).toMatchObject({ code: 'OPERATION_TIMEOUT', outcomeUnknown: false });
+  expect((await unsent).message).toContain('700 ms are over; it was not sent');
+
+  peer.welcome();
+  await it.connected();
+  const [write, read] = [it.set('/a', 'x', { timeoutMs: 300 }), it.get('/a', { timeoutMs: 300 })];
+  await peer.until('getData');
+  const outcomes = Promise.allSettled([write, read]);
+  clock.advance(300);
+
+  expect(await outcomes).toMatchObject([
+    { reason: { code: 'OPERATION_TIMEOUT', outcomeUnknown: true } },
+    { reason: { code: 'OPERATION_TIMEOUT', outcomeUnknown: false } },
+  ]);
+});
+
+test('requests and connects can be traced, and carry no secret', async () => {
+  const seen: object[] = [];
+  const note = (context: object) => seen.push(context);
+  const channels = [tracingChannel('drover:request'), tracingChannel('drover:connect')];
+  const listeners = { start: note, end() {}, asyncStart() {}, asyncEnd() {}, error() {} };
+  for (const channel of channels) channel.subscribe(listeners as never);
+  cleanUps.push(() => {
+    for (const channel of channels) channel.unsubscribe(listeners as never);
+  });
+  const server = await serve({ onAsked: (peer, { xid }) => peer.reply(xid, xid > 0 ? -101 : 0) });
+  const it = client(server.address, { auth: [{ scheme: 'digest', auth: 'me:secret' }] });
+
+  await it.exists('/a');
+
+  expect(seen).toMatchObject([{}, { op: 'exists', path: '/a' }]);
+  expect(
+    JSON.stringify(seen, (_, value) => (typeof value === 'bigint' ? `${value}` : value)),
+  ).not.toContain('secret');
+});
+
+test('the log tells of states and lost links, not of a close that was asked for', async () => {
+  const lines: string[] = [];
+  const line = (level: string) => (_: object, message: string) => lines.push(`${level} ${message}`);
+  const logger = {
+    debug: line('debug'),
+    info: line('info'),
+    warn: line('warn'),
+    error: line('error'),
+  };
+  const server = await serve({ onAsked: (peer, { xid }) => peer.reply(xid) });
+  const it = client(server.address, { logger });
+  await it.connected();
+
+  await it.close();
+
+  expect(lines).toEqual(['info session state', 'info session state']);
+  expect(ops.closeSession.code).toBe(-11);
+});

@@ -1,0 +1,163 @@
+/**
+ * The admin server: Apache's `/commands/<name>` over HTTP, and what supervisors ask for.
+ *
+ *   GET /commands           links to all commands
+ *   GET /commands/stat      JSON; an unknown command is a 200 with an error in it, as Apache has it
+ *   GET /healthz            200 while the process is alive
+ *   GET /readyz             200 while requests are served, 503 before and after
+ *
+ * It listens on loopback unless told otherwise, and nothing that it does changes data. A page in a
+ * browser can't use it: a foreign Host (DNS rebinding) or a cross-site fetch is refused.
+ */
+
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { type AddressInfo, isIP } from 'node:net';
+import { isLoopback } from './addresses.ts';
+import { adminCommands, findAdminCommand } from './admin-commands.ts';
+import type { ServerFacts } from './facts.ts';
+import { javaJson } from './java-json.ts';
+
+export interface AdminOptions {
+  /** `admin.serverAddress`. */
+  readonly host?: string | undefined;
+  /** `admin.serverPort`; 0 takes any that is free. */
+  readonly port?: number | undefined;
+  /** `admin.commandURL`. */
+  readonly commandUrl?: string | undefined;
+}
+
+export interface AdminServer {
+  readonly host: string;
+  readonly port: number;
+  close(): Promise<void>;
+}
+
+interface Reply {
+  readonly status: number;
+  readonly type?: string;
+  readonly body: string;
+}
+
+export async function startAdminServer(
+  facts: ServerFacts,
+  options: AdminOptions = {},
+): Promise<AdminServer> {
+  const { host = '127.0.0.1', port = 8080, commandUrl = '/commands' } = options;
+  const isLocal = isLoopback(host);
+  const server = createServer({ requestTimeout: 30_000 }, (request, response) => {
+    send(response, request, answer(facts, request, commandUrl, isLocal));
+    request.resume();
+  });
+  server.maxConnections = 100;
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen({ host, port }, resolve);
+  });
+  return {
+    host,
+    port: (server.address() as AddressInfo).port,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+function send(response: ServerResponse, request: IncomingMessage, reply: Reply): void {
+  const headers: Record<string, string | number> = {
+    'content-length': Buffer.byteLength(reply.body),
+    'x-content-type-options': 'nosniff',
+    'cache-control': 'no-store',
+  };
+  if (reply.type !== undefined) headers['content-type'] = reply.type;
+  response.writeHead(reply.status, headers);
+  response.end(request.method === 'HEAD' ? '' : reply.body);
+}
+
+const plain = (status: number, body: string): Reply => ({ status, type: 'text/plain', body });
+
+function answer(
+  facts: ServerFacts,
+  request: IncomingMessage,
+  commandUrl: string,
+  isLocal: boolean,
+): Reply {
+  if (isLocal && !isOwnName(request.headers.host)) {
+    return plain(421, 'this server answers to the names of this machine alone\n');
+  }
+  if (request.headers['sec-fetch-site'] === 'cross-site') return plain(403, 'not across sites\n');
+  const path = request.url ?? '/';
+  if (!URL.canParse(path, 'http://admin')) return plain(400, 'not an address\n');
+  const url = new URL(path, 'http://admin');
+  if (url.pathname === '/healthz') return plain(200, 'ok\n');
+  if (url.pathname === '/readyz') {
+    return facts.engine.isServing ? plain(200, 'ready\n') : plain(503, 'not serving requests\n');
+  }
+  if (url.pathname === commandUrl || url.pathname === `${commandUrl}/`) return index(commandUrl);
+  if (!url.pathname.startsWith(`${commandUrl}/`)) return plain(404, 'not found\n');
+  if (!['GET', 'HEAD', 'POST'].includes(request.method ?? '')) return plain(405, 'GET or POST\n');
+  const asked = url.pathname.slice(commandUrl.length + 1);
+  return command(facts, asked, url.searchParams, request);
+}
+
+function isOwnName(host = ''): boolean {
+  const name = host.replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1');
+  return name === 'localhost' || isIP(name) !== 0;
+}
+
+function index(commandUrl: string): Reply {
+  const links = Object.keys(adminCommands)
+    .sort()
+    .map((name) => `<a href="${commandUrl}/${name}">${name}</a>\n<br/>\n`);
+  return { status: 200, type: 'text/html', body: links.join('') };
+}
+
+function json(status: number, fields: Parameters<typeof javaJson>[0]): Reply {
+  return { status, type: 'application/json', body: javaJson(fields) };
+}
+
+function command(
+  facts: ServerFacts,
+  asked: string,
+  query: URLSearchParams,
+  request: IncomingMessage,
+): Reply {
+  const refuse = (status: number, error: string) => json(status, { command: asked, error });
+  const found = findAdminCommand(asked);
+  if (found === undefined) return refuse(200, `Unknown command: ${asked.slice(0, 100)}`);
+  if (!facts.engine.isServing) {
+    return refuse(200, 'This ZooKeeper instance is not currently serving requests');
+  }
+  if (found.command.guarded) {
+    const refusal = guard(facts, request);
+    if (refusal !== undefined) return refuse(...refusal);
+  }
+  if (found.command.disabled) return json(503, { command: found.name, error: null });
+  const answer = found.command.run(facts, query);
+  const { error = null, ...fields } = answer;
+  // Apache puts an error first where the command itself has found one.
+  return error === null
+    ? json(200, { ...fields, command: found.name, error })
+    : json(200, { error, ...fields, command: found.name });
+}
+
+/** Permissions of the root, all of them: `Authorization: digest user:password`. */
+function guard(
+  { engine }: ServerFacts,
+  request: IncomingMessage,
+): [status: number, error: string] | undefined {
+  const { authorization } = request.headers;
+  if (authorization === undefined) return [401, 'Auth info is missing for the command'];
+  const [scheme = '', credentials, ...more] = authorization.split(' ');
+  const address = (request.socket.remoteAddress ?? '').replace(/^::ffff:(?=\d+\.)/, '');
+  const proof = credentials === undefined ? null : Buffer.from(credentials);
+  const ids = more.length > 0 ? null : engine.auth.prove(scheme, proof, address);
+  if (ids === null || ids.length === 0) {
+    engine.stats.authFailures += 1;
+    return [401, 'Not authenticated'];
+  }
+  const acl = engine.tree.aclOf(engine.tree.find('/'));
+  const mayAll = [1, 2, 4, 8, 16].every((perm) => engine.auth.permits(acl, perm, ids));
+  return mayAll ? undefined : [403, 'Not authorized'];
+}

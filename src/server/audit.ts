@@ -1,0 +1,183 @@
+/**
+ * The audit log: who changed what, one line for each, as Apache writes it (AuditEvent).
+ *
+ *   session=0x1…  user=127.0.0.1  ip=127.0.0.1  operation=create  znode=/a  znode_type=persistent  result=success
+ *
+ * In: writes as they are applied. Out: lines, with tabs between the pairs. Reads are not audited. Text
+ * that a client chose is escaped, so that nobody can forge a line.
+ */
+
+import { ProtocolError, Reader } from '../jute/index.ts';
+import {
+  type Acl,
+  createModes,
+  type Id,
+  MultiRequest,
+  type OpName,
+  ops,
+  printable,
+} from '../protocol/index.ts';
+import type { Applied } from '../tree/index.ts';
+import type { Auth } from './auth.ts';
+import type { Call } from './call.ts';
+import { hexId, userName } from './four-letter-words.ts';
+
+type Result = 'success' | 'failure' | 'invoked';
+
+interface Event {
+  readonly session?: string | undefined;
+  readonly user?: string | undefined;
+  readonly ip?: string | undefined;
+  readonly operation: string;
+  readonly znode?: string | undefined;
+  readonly znode_type?: string | undefined;
+  readonly acl?: string | undefined;
+}
+
+// biome-ignore format: a table is read down its columns
+const operations: { readonly [N in OpName]?: string } = {
+  create:  'create', create2: 'create', createContainer: 'create', createTTL: 'create',
+  delete:  'delete', deleteContainer: 'delete',
+  setData: 'setData',
+  setACL:  'setAcl',
+  multi:   'multiOperation',
+  reconfig: 'reconfig',
+};
+
+const expired = 'ephemeralZNodeDeletionOnSessionCloseOrExpire';
+
+/** `PERSISTENT_SEQUENTIAL` of Java's CreateMode, in small letters. */
+const modes = new Map<number, string>(
+  Object.entries(createModes).map(([name, { flags }]) => [
+    flags,
+    name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`).replace('ttl', 'with_ttl'),
+  ]),
+);
+
+export class Audit {
+  readonly #write: (line: string) => void;
+  readonly #auth: () => Auth;
+
+  constructor(write: (line: string) => void, auth: () => Auth) {
+    this.#write = write;
+    this.#auth = auth;
+  }
+
+  serverStarted(): void {
+    this.#line({ user: userName(), operation: 'serverStart' }, 'success');
+  }
+
+  startFailed(): void {
+    this.#line({ user: userName(), operation: 'serverStart' }, 'failure');
+  }
+
+  serverStops(): void {
+    this.#line({ user: userName(), operation: 'serverStop' }, 'invoked');
+  }
+
+  committed(call: Call, applied: Applied): void {
+    if (call.body.type === 'closeSession') this.#closed(call, call.body.txn.paths2Delete ?? []);
+    const operation = operations[call.op];
+    if (operation === undefined || call.asked === undefined) return;
+    if (call.op === 'multi') this.#multi(call, call.asked.request, applied);
+    else this.#single(call, call.asked.request, applied, operation);
+  }
+
+  #single(call: Call, request: Buffer, applied: Applied, operation: string): void {
+    const { path, flags, acl } = asked(call.op, request);
+    const isOk = applied.err === 0 && applied.type !== 'error';
+    const event = {
+      ...this.#who(call),
+      operation,
+      znode: isOk ? applied.path : path,
+      znode_type: operation === 'create' ? modes.get(flags ?? -1) : undefined,
+      acl: call.op === 'setACL' && acl !== undefined ? aclText(acl) : undefined,
+    };
+    this.#line(event, isOk ? 'success' : 'failure');
+  }
+
+  #multi(call: Call, request: Buffer, applied: Applied): void {
+    const who = this.#who(call);
+    const parts = applied.parts ?? [];
+    if (parts.length === 0 || parts.some(({ type }) => type === 'error')) {
+      this.#line({ ...who, operation: 'multiOperation' }, 'failure');
+      return;
+    }
+    const requested = MultiRequest.read(new Reader(request));
+    for (const [i, part] of parts.entries()) {
+      if (part.type === 'check') continue;
+      const operation = operations[part.type as OpName];
+      const flags = (requested[i]?.request as { flags?: number } | undefined)?.flags;
+      const znode_type = operation === 'create' ? modes.get(flags ?? -1) : undefined;
+      if (operation !== undefined) {
+        this.#line({ ...who, operation, znode: part.path, znode_type }, 'success');
+      }
+    }
+  }
+
+  #closed(call: Call, paths: readonly (string | null)[]): void {
+    const session = hexId(call.head.clientId);
+    for (const znode of paths) {
+      if (znode === null) continue;
+      this.#line({ session, user: userName(), operation: expired, znode }, 'success');
+    }
+  }
+
+  #who({ connection, session, asked }: Call) {
+    return {
+      session: session === undefined ? undefined : hexId(session.id),
+      user: this.#users(asked?.ids ?? []),
+      ip: connection?.wire.address,
+    };
+  }
+
+  #users(ids: readonly Id[]): string | undefined {
+    const names = ids.map((id) => this.#auth().user(id)).filter((name) => name.trim() !== '');
+    return names.length === 0 ? undefined : names.join(',');
+  }
+
+  #line(event: Event, result: Result): void {
+    const order = ['session', 'user', 'ip', 'operation', 'znode', 'znode_type', 'acl'] as const;
+    const pairs = order
+      .filter((name) => event[name] !== undefined)
+      .map((name) => `${name}=${printable(event[name]!)}`);
+    this.#write([...pairs, `result=${result}`].join('\t'));
+  }
+}
+
+interface Known {
+  readonly path?: string | undefined;
+  readonly flags?: number;
+  readonly acl?: readonly Acl[];
+}
+
+/** As far as it can be read: a request that made no sense has no path to show. */
+function asked(op: OpName, request: Buffer): Known {
+  try {
+    return ops[op].request.read(new Reader(request)) as Known;
+  } catch (error) {
+    if (error instanceof ProtocolError) return {};
+    throw error;
+  }
+}
+
+/** `digest:ann:…:cdrwa,world:anyone:r`, as ZKUtil.aclToString has it; a hash of a password is not shown. */
+function aclText(acl: readonly Acl[]): string {
+  return acl
+    .map(({ perms, id }) => {
+      const shown = id.scheme === 'digest' ? id.id?.replace(/:.*$/, ':x') : id.id;
+      return `${id.scheme}:${shown}:${permText(perms)}`;
+    })
+    .join(',');
+}
+
+function permText(perms: number): string {
+  const letters: readonly [bit: number, letter: string][] = [
+    [4, 'c'],
+    [8, 'd'],
+    [1, 'r'],
+    [2, 'w'],
+    [16, 'a'],
+  ];
+  return letters.map(([bit, letter]) => ((perms & bit) === 0 ? '' : letter)).join('');
+}

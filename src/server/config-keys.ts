@@ -1,0 +1,273 @@
+/**
+ * Every key of a zoo.cfg that zookeeperAdmin.md of 3.9.5 names, and a few of our own (`drover.…`).
+ *
+ *   applied   it does here what it does there, unless `about` says otherwise
+ *   inert     known, and without effect here: named in a warning, with the reason
+ *   refused   known, and wanting what is not here would be dangerous to ignore: an error when switched on
+ *   ensemble  a file with such a key describes several servers, or is from one that does
+ *
+ * docs/configuration.md is made from this table.
+ */
+
+import { defaultLimits, type LimitName } from './limits.ts';
+
+export type KeyKind = 'text' | 'int' | 'flag';
+
+export interface AppliedKey {
+  readonly kind: KeyKind;
+  readonly default?: string;
+  readonly about: string;
+  /** As a Java system property, where that is not `zookeeper.` and the key. */
+  readonly property?: string;
+  /** Never shown. */
+  readonly secret?: boolean;
+}
+
+const limitAbout = (name: LimitName): AppliedKey => ({
+  kind: 'int',
+  default: String(defaultLimits[name]),
+  about: 'a limit, see docs/server.md; 0 is none',
+});
+
+const limitKeys = Object.fromEntries(
+  (Object.keys(defaultLimits) as LimitName[]).map((name) => [
+    `drover.limits.${name}`,
+    limitAbout(name),
+  ]),
+) as { readonly [N in LimitName as `drover.limits.${N}`]: AppliedKey };
+
+// biome-ignore format: a table is read down its columns
+const own = {
+  'drover.insecureBind': { kind: 'flag', default: 'false', about: 'listens beyond this machine although nobody has to prove who they are' },
+  'drover.usersFile':    { kind: 'text', about: 'SASL users, a `name: password` a line; a JAAS file does as well' },
+  'drover.auditFile':    { kind: 'text', about: 'where the audit log goes; without, to the log' },
+  'drover.inMemory':     { kind: 'flag', default: 'false', about: 'keeps nothing: for tests' },
+  'drover.unsafeNoFsync': { kind: 'flag', default: 'false', about: 'acknowledges what a loss of power takes away again: for tests' },
+  'drover.salvage':      { kind: 'flag', default: 'false', about: 'goes on where files are damaged, from the longest whole prefix' },
+  'drover.logLevel':     { kind: 'text', default: 'warn', about: 'silent, error, warn, info or debug' },
+} as const satisfies Record<string, AppliedKey>;
+
+// biome-ignore format: a table is read down its columns
+const apache = {
+  'dataDir':                 { kind: 'text', default: './drover-data', about: 'snapshots, and logs where dataLogDir is not named. Apache has no default' },
+  'dataLogDir':              { kind: 'text', about: 'logs, best on a disk of their own' },
+  'clientPort':              { kind: 'int',  default: '2181', about: '0 takes any that is free' },
+  'clientPortAddress':       { kind: 'text', default: '127.0.0.1', about: 'Apache listens everywhere; here that needs drover.insecureBind, or authentication' },
+  'secureClientPort':        { kind: 'int',  about: 'where TLS is spoken' },
+  'secureClientPortAddress': { kind: 'text', about: 'as clientPortAddress' },
+  'tickTime':                { kind: 'int',  default: '2000', about: 'milliseconds; sessions last 2 to 20 of them' },
+  'minSessionTimeout':       { kind: 'int',  default: '-1', about: 'milliseconds; -1 is 2 ticks' },
+  'maxSessionTimeout':       { kind: 'int',  default: '-1', about: 'milliseconds; -1 is 20 ticks' },
+  'maxClientCnxns':          { kind: 'int',  default: '60', about: 'links from one address; 0 is no limit' },
+  'maxCnxns':                { kind: 'int',  default: String(defaultLimits.connectionsMax), about: 'links in all; 0 is no limit. Apache has none' },
+  'jute.maxbuffer':          { kind: 'int',  default: String(defaultLimits.frameBytesMax), property: 'jute.maxbuffer', about: 'bytes of the largest frame' },
+  'snapCount':               { kind: 'int',  default: '100000', about: 'transactions between two snapshots, from half of it to all of it' },
+  'preAllocSize':            { kind: 'int',  default: '65536', about: 'KiB by which a log grows ahead' },
+  'snapshot.compression.method': { kind: 'text', default: '', about: '`gz`, or nothing; `snappy` is read and not written' },
+  'autopurge.snapRetainCount': { kind: 'int', default: '3', about: 'snapshots to keep, at least 3' },
+  'autopurge.purgeInterval': { kind: 'int',  default: '0', about: 'hours; 0 never purges' },
+  'forceSync':               { kind: 'text', default: 'yes', about: '`no` acknowledges what a loss of power takes away again' },
+  'enforceQuota':            { kind: 'flag', default: 'false', about: 'hard limits of quotas act' },
+  'extendedTypesEnabled':    { kind: 'flag', default: 'false', about: 'TTL nodes' },
+  'reconfigEnabled':         { kind: 'flag', default: 'false', about: 'changes nothing but an error code: there is one server' },
+  'skipACL':                 { kind: 'text', default: 'no', about: '`yes` checks no permission at all' },
+  '4lw.commands.whitelist':  { kind: 'text', default: 'srvr', about: 'the four-letter words that are answered; `*` is all of them' },
+  'znode.container.checkIntervalMs': { kind: 'int', default: '60000', property: 'znode.container.checkIntervalMs', about: 'how often empty containers and TTL nodes are looked for' },
+  'znode.container.maxPerMinute': { kind: 'int', default: '10000', property: 'znode.container.maxPerMinute', about: 'how many of them go in a minute' },
+  'znode.container.maxNeverUsedIntervalMs': { kind: 'int', default: '0', property: 'znode.container.maxNeverUsedIntervalMs', about: 'a container that never had a child goes after this; 0 keeps it' },
+
+  'admin.enableServer':      { kind: 'flag', about: 'on as soon as another admin key is there; Apache has it on' },
+  'admin.serverAddress':     { kind: 'text', default: '127.0.0.1', about: 'Apache listens everywhere' },
+  'admin.serverPort':        { kind: 'int',  default: '8080', about: '0 takes any that is free' },
+  'admin.commandURL':        { kind: 'text', default: '/commands', about: 'where the commands are' },
+
+  'metricsProvider.className': { kind: 'text', about: 'a name with `Prometheus` in it switches `/metrics` on' },
+  'metricsProvider.httpHost': { kind: 'text', default: '127.0.0.1', about: 'Apache listens everywhere' },
+  'metricsProvider.httpPort': { kind: 'int',  default: '7000', about: '0 takes any that is free' },
+  'metricsProvider.exportJvmInfo': { kind: 'flag', default: 'true', about: 'metrics of the process, here of Node' },
+
+  'audit.enable':            { kind: 'flag', default: 'false', about: 'who changed what' },
+
+  'DigestAuthenticationProvider.superDigest': { kind: 'text', secret: true, about: '`super:` and a digest: who may do everything' },
+  'DigestAuthenticationProvider.digestAlg': { kind: 'text', default: 'SHA1', about: 'of digests: `SHA1`, `SHA-256`, `SHA3-256` and the like' },
+  'X509AuthenticationProvider.superUser': { kind: 'text', about: 'the subject of the certificate whose owner may do everything' },
+  'superUser':               { kind: 'text', about: 'the SASL user who may do everything' },
+  'sessionRequireClientSASLAuth': { kind: 'flag', default: 'false', about: 'refuses who has not authenticated by SASL' },
+  'enforce.auth.enabled':    { kind: 'flag', default: 'false', about: 'refuses who has not authenticated by one of enforce.auth.schemes' },
+  'enforce.auth.schemes':    { kind: 'text', about: '`sasl`, `digest`, `x509`, `ip`, with commas between' },
+  'login.config':            { kind: 'text', property: 'java.security.auth.login.config', about: 'a JAAS file with a `Server` section of DigestLoginModule' },
+
+  'ssl.keyStore.location':   { kind: 'text', about: 'key and certificates, in PEM or PKCS#12. JKS is refused, with how to convert it' },
+  'ssl.keyStore.type':       { kind: 'text', about: '`PEM` or `PKCS12`; told by the name where it is missing' },
+  'ssl.keyStore.password':   { kind: 'text', secret: true, about: 'of the key' },
+  'ssl.keyStore.passwordPath': { kind: 'text', about: 'a file with it' },
+  'ssl.trustStore.location': { kind: 'text', about: 'who may sign certificates of clients, in PEM' },
+  'ssl.trustStore.type':     { kind: 'text', about: '`PEM`' },
+  'ssl.clientAuth':          { kind: 'text', default: 'need', about: '`need`, `want` or `none`' },
+  'ssl.enabledProtocols':    { kind: 'text', about: 'of `TLSv1.2` and `TLSv1.3`' },
+  'ssl.ciphersuites':        { kind: 'text', about: 'by their names in OpenSSL or in Java' },
+  'client.certReload':       { kind: 'flag', default: 'false', about: 'reads certificates again when their files change; SIGHUP always does' },
+} as const satisfies Record<string, AppliedKey>;
+
+export const appliedKeys: typeof own & typeof apache & typeof limitKeys = {
+  ...apache,
+  ...own,
+  ...limitKeys,
+};
+
+export type ConfigKey = keyof typeof appliedKeys;
+
+/** `authProvider.sasl=org.apache…SASLAuthenticationProvider`, with any name behind the dot. */
+export const authProviderPrefix = 'authProvider.';
+
+const ensembles = 'only servers of an ensemble do that';
+const threads = 'there are no threads to tune';
+const throttle = 'there is no such throttle; the limits of drover.limits hold instead';
+const caches = 'there is no such cache';
+const connections = 'there is one kind of connections';
+const watchers = 'watches are kept another way';
+const batches = 'batches are as large as what came in meanwhile';
+const https = 'the admin server speaks plain HTTP on loopback';
+
+/** Known, without effect, and why. */
+export const inertKeys: Readonly<Record<string, string>> = {
+  ...reasons(ensembles, [
+    ...[
+      'advancedFlowControlEnabled',
+      'cnxTimeout',
+      'commitLogCount',
+      'connectToLearnerMasterLimit',
+    ],
+    ...[
+      'electionAlg',
+      'electionPortBindRetry',
+      'ensembleAuthName',
+      'fastleader.maxNotificationInterval',
+    ],
+    ...['fastleader.minNotificationInterval', 'follower.skipLearnerRequestToNextProcessor'],
+    ...['forward_learner_requests_to_commit_processor_disabled', 'leader.closeSocketAsync'],
+    ...[
+      'leader.maxConcurrentDiffSyncs',
+      'leader.maxConcurrentSnapSyncs',
+      'leader.maxTimeToWaitForEpoch',
+    ],
+    ...['leaderServes', 'learner.asyncSending', 'learner.closeSocketAsync', 'localSessionsEnabled'],
+    ...['localSessionsUpgradingEnabled', 'maxConcurrentDiffSyncs', 'maxConcurrentSnapSyncs'],
+    ...['maxTimeToWaitForEpoch', 'multiAddress.enabled', 'multiAddress.reachabilityCheckEnabled'],
+    ...['multiAddress.reachabilityCheckTimeoutMs', 'observer.election.DelayMs'],
+    ...['observer.reconnectDelayMs', 'observer.syncEnabled', 'observerMasterPort', 'oraclePath'],
+    ...[
+      'peerType',
+      'portUnification',
+      'quorum.auth.enableSasl',
+      'quorum.auth.kerberos.servicePrincipal',
+    ],
+    ...['quorum.auth.learner.saslLoginContext', 'quorum.auth.learnerRequireSasl'],
+    ...['quorum.auth.server.saslLoginContext', 'quorum.auth.serverRequireSasl'],
+    ...['quorum.cnxn.threads.size', 'quorumCnxnTimeoutMs', 'quorumListenOnAllIPs', 'sslQuorum'],
+    ...['sslQuorumReloadCertFiles', 'standaloneEnabled', 'syncEnabled', 'tcpKeepAlive'],
+    ...['readonlymode.enabled', 'db.autocreate', 'enableEagerACLCheck'],
+  ]),
+  ...reasons('one server has nobody to wait for', ['initLimit', 'syncLimit']),
+  ...reasons(threads, [
+    ...['commitProcessor.maxCommitBatchSize', 'commitProcessor.maxReadBatchSize'],
+    ...['commitProcessor.numWorkerThreads', 'commitProcessor.shutdownTimeout'],
+    ...['nio.directBufferBytes', 'nio.numSelectorThreads', 'nio.numWorkerThreads'],
+    ...['nio.sessionlessCnxnTimeout', 'nio.shutdownTimeout', 'jvm.pause.info-threshold.ms'],
+    ...['jvm.pause.monitor', 'jvm.pause.warn-threshold.ms', 'jvm.pause.sleep.time.ms'],
+    ...['metricsProvider.maxQueueSize', 'metricsProvider.numWorkerThreads'],
+    ...['metricsProvider.workerShutdownTimeoutMs'],
+  ]),
+  ...reasons(throttle, [
+    ...['connectionDecreaseRatio', 'connectionDropDecrease', 'connectionDropIncrease'],
+    ...['connectionFreezeTime', 'connectionMaxTokens', 'connectionTokenFillCount'],
+    ...['connectionTokenFillTime', 'connection_throttle_decrease_ratio'],
+    ...['connection_throttle_drop_decrease', 'connection_throttle_drop_increase'],
+    ...['connection_throttle_fill_count', 'connection_throttle_fill_time'],
+    ...['connection_throttle_freeze_time', 'connection_throttle_global_session_weight'],
+    ...['connection_throttle_local_session_weight', 'connection_throttle_renew_session_weight'],
+    ...['connection_throttle_tokens', 'connection_throttle_weight_enabled'],
+    ...['globalOutstandingLimit', 'largeRequestMaxBytes', 'largeRequestThreshold'],
+    ...['outstandingHandshake.limit', 'requestStaleConnectionCheck', 'requestStaleLatencyCheck'],
+    ...['requestThrottleDropStale', 'requestThrottleLimit', 'requestThrottleStallTime'],
+    ...['request_stale_connection_check', 'request_stale_latency_check'],
+    ...[
+      'request_throttle_drop_stale',
+      'request_throttle_max_requests',
+      'request_throttle_stall_time',
+    ],
+    ...['request_throttler.shutdownTimeout', 'throttledOpWaitTime', 'throttled_op_wait_time'],
+    ...['netty.server.outstandingHandshake.limit'],
+    ...['netty.server.earlyDropSecureConnectionHandshakes'],
+  ]),
+  ...reasons(caches, [
+    'maxGetChildrenResponseCacheSize',
+    'maxResponseCacheSize',
+    'bitHashCacheSize',
+  ]),
+  ...reasons(watchers, [
+    ...['maxInProcessingDeadWatchers', 'watchManagerName', 'watcherCleanIntervalInSeconds'],
+    ...['watcherCleanThreadsNum', 'watcherCleanThreshold'],
+  ]),
+  ...reasons(batches, ['flushDelay', 'maxBatchSize', 'maxWriteQueuePollTime']),
+  ...reasons(connections, [
+    ...['clientPortListenBacklog', 'clientTcpKeepAlive', 'netty.advancedFlowControl.enabled'],
+    ...['serverCnxnFactory'],
+  ]),
+  ...reasons(https, [
+    ...['admin.forceHttps', 'admin.needClientAuth', 'admin.portUnification', 'admin.idleTimeout'],
+  ]),
+  ...reasons('the admin server takes no snapshots and restores none', [
+    ...['admin.rateLimiterIntervalInMS', 'admin.restore.enabled', 'admin.snapshot.enabled'],
+  ]),
+  ...reasons('keys are read by Node and OpenSSL', [
+    ...['fips-mode', 'ssl.context.supplier.class', 'ssl.handshakeDetectionTimeoutMillis'],
+    ...[
+      'ssl.protocol',
+      'ssl.sslProvider',
+      'ssl.trustStore.password',
+      'ssl.trustStore.passwordPath',
+    ],
+  ]),
+  ...reasons('a server can not verify the host name of a client; certificates are', [
+    ...['ssl.allowReverseDnsLookup', 'ssl.clientHostnameVerification', 'ssl.hostnameVerification'],
+  ]),
+  ...reasons('there is no Kerberos on the server', [
+    ...['kerberos.canonicalizeHostNames', 'kerberos.removeHostFromPrincipal'],
+    ...['kerberos.removeRealmFromPrincipal'],
+  ]),
+  ...reasons('addresses are those of sockets', ['IPAuthenticationProvider.usexforwardedfor']),
+  ...reasons('lines go to drover.auditFile or to the log', ['audit.impl.class']),
+  ...reasons('logs without a snapshot are told from a lost snapshot by their zxids', [
+    ...['snapshot.trust.empty'],
+  ]),
+  ...reasons('digests are always written', [
+    'digest.enabled',
+    'serializeLastProcessedZxid.enabled',
+  ]),
+  ...reasons('a slow disk is always told', ['fsync.warningthresholdms']),
+  ...reasons('it follows from jute.maxbuffer', ['jute.maxbuffer.extrasize']),
+  ...reasons('old TTL nodes are not told from ephemeral ones', ['emulate353TTLNodes']),
+  ...reasons('logs are cut by snapCount', ['snapSizeLimitInKb', 'txnLogSizeLimitInKb']),
+  ...reasons('there is nothing to trace', ['messageTracker.BufferSize', 'messageTracker.Enabled']),
+  ...reasons('digests are always taken', ['DigestAuthenticationProvider.enabled']),
+  ...reasons('links are closed as they are', ['allowSaslFailedClients']),
+};
+
+/** Dangerous to ignore: an error where the value is one of these. */
+export const refusedKeys: Readonly<Record<string, { values: RegExp; why: string }>> = {
+  'ssl.crl': { values: /^true$/i, why: 'lists of revoked certificates are not read' },
+  'ssl.ocsp': { values: /^true$/i, why: 'OCSP is not asked' },
+  'client.portUnification': { values: /^true$/i, why: 'plain text and TLS have a port each' },
+  'ssl.authProvider': { values: /^(?!x509$)/, why: 'only x509 is known' },
+};
+
+/** With any of these in a file, several servers are meant. */
+export const ensembleKeys = /^(server|group|weight)\.\d+$|^dynamicConfigFile$/;
+
+/** ssl.quorum.* and the like: whatever is behind the prefix, ensembles alone have it. */
+export const inertPrefixes: readonly string[] = ['ssl.quorum.', 'metricsProvider.'];
+
+function reasons(why: string, keys: readonly string[]): Record<string, string> {
+  return Object.fromEntries(keys.map((key) => [key, why]));
+}

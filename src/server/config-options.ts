@@ -1,0 +1,205 @@
+/**
+ * From a configuration to what `startServer` takes. Reads the files that the configuration names
+ * (keys, users), touches nothing else.
+ */
+
+import { getHashes } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { isLoopback } from './addresses.ts';
+import type { ExtraScheme } from './auth.ts';
+import { ConfigError, type ServerConfig } from './config.ts';
+import { defaultLimits, type LimitName, type Limits } from './limits.ts';
+import type { ServerOptions } from './options.ts';
+import { Sasl } from './sasl.ts';
+import { readTls } from './tls.ts';
+import { readJaas, readUsers, type Users } from './users.ts';
+
+export function optionsOf(config: ServerConfig): ServerOptions {
+  const sasl = saslOf(config);
+  const tls = tlsOf(config);
+  const requiredSchemes = requiredOf(config, sasl !== undefined);
+  const extraSchemes: ExtraScheme[] = [];
+  if (sasl !== undefined) extraSchemes.push('sasl');
+  if (tls !== undefined) extraSchemes.push('x509');
+  const options: { readonly [K in keyof ServerOptions]?: ServerOptions[K] | undefined } = {
+    ...listening(config, tls, requiredSchemes !== undefined),
+    ...persisting(config),
+    tickTimeMs: config.must('tickTime'),
+    minSessionTimeoutMs: orUndefined(config.must('minSessionTimeout')),
+    maxSessionTimeoutMs: orUndefined(config.must('maxSessionTimeout')),
+    extendedTypesEnabled: config.must('extendedTypesEnabled'),
+    enforceQuota: config.must('enforceQuota'),
+    reconfigEnabled: config.must('reconfigEnabled'),
+    fourLetterWords: config.must('4lw.commands.whitelist'),
+    reapIntervalMs: config.must('znode.container.checkIntervalMs'),
+    reapPerMinuteMax: config.must('znode.container.maxPerMinute'),
+    reapNeverUsedMs: config.must('znode.container.maxNeverUsedIntervalMs'),
+    initialConfig: config.toString(),
+    limits: limitsFrom(config),
+    superDigest: config.get('DigestAuthenticationProvider.superDigest'),
+    digestAlgorithm: digestAlgorithm(config),
+    x509SuperUser: config.get('X509AuthenticationProvider.superUser'),
+    skipAcl: /^yes$/i.test(config.must('skipACL')),
+    extraSchemes,
+    sasl,
+    requiredSchemes,
+  };
+  // What is not there must not stand there as undefined: a default would be overwritten.
+  return Object.fromEntries(
+    Object.entries(options).filter(([, value]) => value !== undefined),
+  ) as ServerOptions;
+}
+
+const orUndefined = (ms: number) => (ms === -1 ? undefined : ms);
+
+function listening(
+  config: ServerConfig,
+  tls: ServerOptions['tls'],
+  hasAuthentication: boolean,
+): ServerOptions {
+  const host = config.must('clientPortAddress');
+  const secureHost = config.get('secureClientPortAddress') ?? host;
+  const isMutual = tls !== undefined && tls.rejectUnauthorized === true;
+  const isTlsAlone = tls !== undefined && !config.isGiven('clientPort');
+  const mayBind = config.must('drover.insecureBind') || hasAuthentication;
+  const exposed = [
+    ...(isTlsAlone || isLoopback(host) ? [] : [host]),
+    ...(tls === undefined || isMutual || isLoopback(secureHost) ? [] : [secureHost]),
+  ];
+  if (!mayBind && exposed.length > 0) {
+    throw new ConfigError(
+      `listening on ${exposed[0]} would let everybody in who can reach it, as nobody has to prove who they are; ` +
+        'set enforce.auth.enabled or sessionRequireClientSASLAuth, or say --insecure-bind',
+    );
+  }
+  if (tls === undefined) return { host, port: config.must('clientPort') };
+  const securePort = config.must('secureClientPort');
+  if (isTlsAlone) return { host: secureHost, port: securePort, tls };
+  return {
+    host,
+    port: config.must('clientPort'),
+    tls: { ...tls, port: securePort, host: secureHost },
+  };
+}
+
+function persisting(config: ServerConfig): ServerOptions {
+  if (config.must('drover.inMemory')) return { inMemory: true };
+  const compression = config.must('snapshot.compression.method');
+  if (!['', 'gz'].includes(compression)) {
+    throw new ConfigError(`snapshot.compression.method has to be gz or empty, not ${compression}`);
+  }
+  const intervalHours = config.must('autopurge.purgeInterval');
+  return {
+    dataDir: config.must('dataDir'),
+    dataLogDir: config.get('dataLogDir'),
+    snapCount: config.must('snapCount'),
+    preallocBytes: config.must('preAllocSize') * 1024,
+    snapshotCompression: compression === 'gz' ? 'gzip' : 'none',
+    unsafeNoFsync: config.must('drover.unsafeNoFsync') || config.must('forceSync') === 'no',
+    salvage: config.must('drover.salvage'),
+    ...(intervalHours <= 0
+      ? {}
+      : {
+          autopurge: {
+            retain: Math.max(3, config.must('autopurge.snapRetainCount')),
+            intervalMs: intervalHours * 3_600_000,
+          },
+        }),
+  };
+}
+
+function limitsFrom(config: ServerConfig): Partial<Limits> {
+  const limits: Partial<Record<LimitName, number>> = {
+    connectionsPerAddressMax: config.must('maxClientCnxns'),
+    connectionsMax: config.must('maxCnxns'),
+    frameBytesMax: config.must('jute.maxbuffer'),
+  };
+  for (const name of Object.keys(defaultLimits) as LimitName[]) {
+    const key = `drover.limits.${name}` as const;
+    if (config.isGiven(key)) limits[name] = config.must(key);
+  }
+  return limits;
+}
+
+function digestAlgorithm(config: ServerConfig): string {
+  const said = config.must('DigestAuthenticationProvider.digestAlg');
+  const name = said.toLowerCase().replace(/^sha-/, 'sha');
+  if (!getHashes().includes(name)) {
+    throw new ConfigError(
+      `DigestAuthenticationProvider.digestAlg: ${said} is no algorithm that this Node has`,
+    );
+  }
+  return name;
+}
+
+function tlsOf(config: ServerConfig): ServerOptions['tls'] {
+  if (config.get('secureClientPort') === undefined) return undefined;
+  return readTls(config);
+}
+
+const providers: readonly [name: RegExp, scheme: ExtraScheme | undefined][] = [
+  [/\bSASLAuthenticationProvider$/, 'sasl'],
+  [/\bX509AuthenticationProvider$/, 'x509'],
+  [/\b(Digest|IP|Ensemble)AuthenticationProvider$/, undefined],
+];
+
+function saslOf(config: ServerConfig): Sasl | undefined {
+  let isAsked = false;
+  for (const [name, className] of config.authProviders) {
+    const known = providers.find(([pattern]) => pattern.test(className));
+    if (known === undefined) {
+      throw new ConfigError(
+        `authProvider.${name}: ${className} is a class of Java's; known here are SASLAuthenticationProvider and X509AuthenticationProvider`,
+      );
+    }
+    if (known[1] === 'sasl') isAsked = true;
+  }
+  const users = usersOf(config);
+  if (users === undefined) {
+    if (!isAsked) return undefined;
+    throw new ConfigError(
+      'authProvider for SASL needs users: -Djava.security.auth.login.config=jaas.conf, or --users FILE',
+    );
+  }
+  return new Sasl({ passwordOf: (name) => users.get(name), superUser: config.get('superUser') });
+}
+
+function usersOf(config: ServerConfig): Users | undefined {
+  const own = config.get('drover.usersFile');
+  const jaas = config.get('login.config');
+  if (own === undefined && jaas === undefined) return undefined;
+  const file = (own ?? jaas)!;
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch (cause) {
+    const code = (cause as NodeJS.ErrnoException).code ?? 'unknown error';
+    throw new ConfigError(`${file} can't be read (${code})`, { cause });
+  }
+  return own === undefined ? readJaas(text, file) : readUsers(text, file);
+}
+
+function requiredOf(config: ServerConfig, hasSasl: boolean): readonly string[] | undefined {
+  if (config.must('sessionRequireClientSASLAuth')) {
+    if (hasSasl) return ['sasl'];
+    throw new ConfigError(
+      'sessionRequireClientSASLAuth=true lets nobody in without SASL users: name a JAAS file, or --users FILE',
+    );
+  }
+  if (!config.must('enforce.auth.enabled')) return undefined;
+  const schemes = (config.get('enforce.auth.schemes') ?? '')
+    .split(',')
+    .map((each) => each.trim())
+    .filter((each) => each !== '');
+  if (schemes.length === 0) {
+    throw new ConfigError('enforce.auth.enabled=true needs enforce.auth.schemes');
+  }
+  const unknown = schemes.find((each) => !['sasl', 'digest', 'x509', 'ip'].includes(each));
+  if (unknown !== undefined) {
+    throw new ConfigError(`enforce.auth.schemes: there is no scheme ${unknown}`);
+  }
+  if (schemes.includes('sasl') && !hasSasl) {
+    throw new ConfigError('enforce.auth.schemes=sasl needs users: a JAAS file, or --users FILE');
+  }
+  return schemes;
+}

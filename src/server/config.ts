@@ -1,0 +1,274 @@
+/**
+ * What a server is configured with, and where each value came from.
+ *
+ * In: a zoo.cfg as Apache's is, `-Dzookeeper.…=` arguments, `DROVER_…` variables, flags. Out: values,
+ * each checked, and warnings. Flags win over -D, -D over the environment, that over the file, and the
+ * file over the defaults. What can't be meant is a `ConfigError`, one sentence that says where.
+ */
+
+import {
+  type AppliedKey,
+  appliedKeys,
+  authProviderPrefix,
+  type ConfigKey,
+  ensembleKeys,
+  inertKeys,
+  inertPrefixes,
+  refusedKeys,
+} from './config-keys.ts';
+import { readProperties } from './properties.ts';
+
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+}
+
+export interface ConfigSources {
+  /** By key. */
+  readonly flags?: Readonly<Record<string, string | undefined>>;
+  /** `name=value`, as behind -D. */
+  readonly javaArguments?: readonly string[];
+  readonly environment?: Readonly<Record<string, string | undefined>>;
+  readonly file?: { readonly name: string; readonly text: string } | undefined;
+}
+
+interface Given {
+  readonly value: string;
+  /** For messages: `zoo.cfg line 3`, `DROVER_CLIENT_PORT`, `--port`. */
+  readonly origin: string;
+}
+
+type ValueOf<K extends ConfigKey> = (typeof appliedKeys)[K] extends { kind: 'int' }
+  ? number
+  : (typeof appliedKeys)[K] extends { kind: 'flag' }
+    ? boolean
+    : (typeof appliedKeys)[K] extends { kind: 'text' }
+      ? string
+      : number;
+
+export class ServerConfig {
+  readonly warnings: readonly string[];
+  /** Class names by what stands behind `authProvider.`. */
+  readonly authProviders: ReadonlyMap<string, string>;
+  readonly #given: ReadonlyMap<string, Given>;
+
+  constructor(
+    given: ReadonlyMap<string, Given>,
+    authProviders: ReadonlyMap<string, string>,
+    warnings: readonly string[],
+  ) {
+    this.#given = given;
+    this.authProviders = authProviders;
+    this.warnings = warnings;
+  }
+
+  /** The value that somebody gave, or the default, or undefined. */
+  get<K extends ConfigKey>(key: K): ValueOf<K> | undefined {
+    const spec: AppliedKey = appliedKeys[key];
+    const given = this.#given.get(key);
+    const text = given?.value ?? spec.default;
+    return text === undefined ? undefined : (parsed(key, spec, text, given?.origin) as ValueOf<K>);
+  }
+
+  /** As `get`, for keys that have a default. */
+  must<K extends ConfigKey>(key: K): ValueOf<K> {
+    const value = this.get(key);
+    if (value === undefined) throw new ConfigError(`${key} is missing`);
+    return value;
+  }
+
+  isGiven(key: ConfigKey): boolean {
+    return this.#given.has(key);
+  }
+
+  /** For messages. */
+  originOf(key: ConfigKey): string {
+    return this.#given.get(key)?.origin ?? 'the default';
+  }
+
+  /** All that was given, a line each, with what is secret left out. */
+  toString(): string {
+    const lines = [...this.#given].map(([key, { value }]) => {
+      const isSecret = (appliedKeys as Record<string, AppliedKey>)[key]?.secret ?? false;
+      return `${key}=${isSecret ? '***' : value}\n`;
+    });
+    return lines.join('');
+  }
+}
+
+export function readConfig(sources: ConfigSources): ServerConfig {
+  const { flags = {}, javaArguments = [], environment = {}, file } = sources;
+  const given = new Map<string, Given>();
+  const authProviders = new Map<string, string>();
+  const warnings: string[] = [];
+  const take = (key: string, value: string, origin: string) => {
+    const at = { value: value.trim(), origin };
+    if (key.startsWith(authProviderPrefix)) {
+      authProviders.set(key.slice(authProviderPrefix.length), at.value);
+    } else if (Object.hasOwn(appliedKeys, key)) {
+      given.set(key, at);
+      parsed(key, appliedKeys[key as ConfigKey], at.value, origin);
+    } else {
+      const warning = unapplied(key, at);
+      if (warning !== undefined) warnings.push(warning);
+    }
+  };
+
+  if (file !== undefined) {
+    const properties = readProperties(file.text).map((each) => ({ ...each, key: each.key.trim() }));
+    const quorum = properties.find(({ key }) => ensembleKeys.test(key));
+    if (quorum !== undefined) {
+      throw new ConfigError(
+        `${file.name} line ${quorum.line}: ${quorum.key} describes an ensemble, and drover serve runs one server; start several with drover ensemble, or take the line out`,
+      );
+    }
+    for (const { key, value, line } of properties) take(key, value, `${file.name} line ${line}`);
+  }
+  for (const [name, value] of Object.entries(environment)) {
+    if (!name.startsWith('DROVER_') || value === undefined) continue;
+    const key = keyByVariable.get(name);
+    if (key !== undefined) take(key, value, name);
+    else {
+      const near = nearest(name, [...keyByVariable.keys()], 2);
+      if (near !== undefined) warnings.push(`${name} is no variable of ours; is ${near} meant?`);
+    }
+  }
+  for (const argument of javaArguments) {
+    const at = argument.indexOf('=');
+    const name = at === -1 ? argument : argument.slice(0, at);
+    const value = at === -1 ? 'true' : argument.slice(at + 1);
+    const key = keyByProperty.get(name) ?? withoutPrefix(name);
+    if (key === undefined) warnings.push(`-D${name} is no property of ZooKeeper's`);
+    else take(key, value, `-D${name}`);
+  }
+  for (const [key, value] of Object.entries(flags)) {
+    if (value !== undefined) take(key, value, 'the command line');
+  }
+  const config = new ServerConfig(given, authProviders, warnings);
+  check(config);
+  return config;
+}
+
+const keyByVariable = new Map(
+  Object.keys(appliedKeys).map((key) => [variableOf(key), key] as const),
+);
+
+/** `clientPort` is `DROVER_CLIENT_PORT`, `drover.usersFile` is `DROVER_USERS_FILE`. */
+export function variableOf(key: string): string {
+  const words = key
+    .replace(/^drover\./, '')
+    .replace(/([a-z0-9])([A-Z])/g, '$1_$2')
+    .replace(/[^A-Za-z0-9]+/g, '_');
+  return `DROVER_${words.toUpperCase()}`;
+}
+
+const keyByProperty = new Map(
+  Object.entries(appliedKeys as Record<string, AppliedKey>).flatMap(([key, { property }]) =>
+    property === undefined ? [] : [[property, key] as const],
+  ),
+);
+
+function withoutPrefix(name: string): string | undefined {
+  if (name.startsWith('zookeeper.')) return name.slice('zookeeper.'.length);
+  return name.startsWith('drover.') || name in inertKeys ? name : undefined;
+}
+
+/** A warning for a key without effect; nothing for one that is off anyway. */
+function unapplied(written: string, { value, origin }: Given): string | undefined {
+  const key = written.replace(/^zookeeper\./, '');
+  const refused = refusedKeys[key];
+  if (refused !== undefined) {
+    if (!refused.values.test(value)) return undefined;
+    throw new ConfigError(`${origin}: ${key}=${value} can't be had: ${refused.why}`);
+  }
+  const why = Object.hasOwn(inertKeys, key) ? inertKeys[key] : undefined;
+  if (why !== undefined) return `${origin}: ${key} has no effect: ${why}`;
+  const prefix = inertPrefixes.find((each) => key.startsWith(each));
+  if (prefix !== undefined) return `${origin}: ${key} has no effect here`;
+  const known = [...Object.keys(appliedKeys), ...Object.keys(inertKeys), 'server.1'];
+  const near = nearest(key, known, Math.max(2, Math.floor(key.length / 3)));
+  const hint = near === undefined ? '' : `; is ${near} meant?`;
+  throw new ConfigError(`${origin}: there is no key ${JSON.stringify(written)}${hint}`);
+}
+
+function parsed(
+  key: string,
+  spec: AppliedKey,
+  text: string,
+  origin = 'the default',
+): string | number | boolean {
+  const wrong = (wanted: string) =>
+    new ConfigError(`${origin}: ${key} has to be ${wanted}, and is ${JSON.stringify(text)}`);
+  switch (spec.kind) {
+    case 'text':
+      return text;
+    case 'int': {
+      // Java takes hexadecimal for jute.maxbuffer, and nowhere else; it harms nowhere.
+      if (!/^[+-]?\d{1,15}$|^0x[0-9a-fA-F]{1,8}$/.test(text)) throw wrong('a whole number');
+      return Number(text);
+    }
+    case 'flag':
+      if (/^true$/i.test(text)) return true;
+      if (/^false$/i.test(text)) return false;
+      throw wrong('true or false');
+  }
+}
+
+/** What no value alone can tell. */
+function check(config: ServerConfig): void {
+  const range = (key: ConfigKey, from: number, to: number) => {
+    const value = config.get(key) as number | undefined;
+    if (value !== undefined && (value < from || value > to)) {
+      throw new ConfigError(
+        `${config.originOf(key)}: ${key} has to be from ${from} to ${to}, and is ${value}`,
+      );
+    }
+  };
+  for (const port of ['clientPort', 'secureClientPort', 'admin.serverPort'] as const) {
+    range(port, 0, 65_535);
+  }
+  range('metricsProvider.httpPort', 0, 65_535);
+  range('tickTime', 1, 3_600_000);
+  range('jute.maxbuffer', 1024, 0x7fff_ffff);
+  range('snapCount', 2, Number.MAX_SAFE_INTEGER);
+  range('preAllocSize', 1, 16 * 1024 * 1024);
+  const ticks = config.must('tickTime');
+  const least = config.must('minSessionTimeout');
+  const most = config.must('maxSessionTimeout');
+  if ((least === -1 ? 2 * ticks : least) > (most === -1 ? 20 * ticks : most)) {
+    throw new ConfigError('minSessionTimeout must not be larger than maxSessionTimeout');
+  }
+}
+
+/** The name that is fewest letters away, if any is near enough. */
+export function nearest(
+  name: string,
+  known: readonly string[],
+  distanceMax: number,
+): string | undefined {
+  let best: { key: string; distance: number } | undefined;
+  for (const key of known) {
+    const distance = editDistance(name.toLowerCase(), key.toLowerCase());
+    if (best === undefined || distance < best.distance) best = { key, distance };
+  }
+  return best !== undefined && best.distance <= distanceMax ? best.key : undefined;
+}
+
+/** Letters to add, drop, change or swap. */
+function editDistance(a: string, b: string): number {
+  let above: number[] = [];
+  let row = Array.from({ length: b.length + 1 }, (_, i) => i);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const same = a[i - 1] === b[j - 1];
+      let least = Math.min(row[j]! + 1, next[j - 1]! + 1, row[j - 1]! + (same ? 0 : 1));
+      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]) {
+        least = Math.min(least, above[j - 2]! + 1);
+      }
+      next.push(least);
+    }
+    above = row;
+    row = next;
+  }
+  return row[b.length]!;
+}

@@ -1,0 +1,226 @@
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { openAcl, permissions, type TxnBody } from '../protocol/index.ts';
+import type { Tree } from '../tree/index.ts';
+import { openPersistence, type Persistence } from './persistence.ts';
+import type { LoggedTxn } from './txn-log.ts';
+
+let dataDir: string;
+
+beforeEach(() => {
+  dataDir = mkdtempSync(join(tmpdir(), 'drover-persistence-'));
+});
+
+afterEach(() => rmSync(dataDir, { recursive: true, force: true }));
+
+const open = (options = {}) =>
+  openPersistence({ dataDir, unsafeNoFsync: true, preallocBytes: 0, snapCount: 1e9, ...options });
+
+/** Appends and applies, as the pipeline does. */
+async function write(disk: Persistence, bodies: readonly TxnBody[], clientId = 7n): Promise<void> {
+  for (const body of bodies) {
+    const zxid = disk.tree.lastZxid + 1;
+    const txn: LoggedTxn = { head: { clientId, cxid: zxid, zxid, timeMs: 1_000 + zxid }, body };
+    await disk.log.append([txn]);
+    disk.tree.apply(txn.head, body);
+  }
+}
+
+const create = (path: string, data = 'd', acl = [...openAcl], ephemeral = false): TxnBody => ({
+  type: 'create',
+  txn: { path, data: Buffer.from(data), acl, ephemeral, parentCVersion: -1 },
+});
+const remove = (path: string): TxnBody => ({ type: 'delete', txn: { path } });
+
+/** All there is to know of a tree. */
+function picture(tree: Tree): unknown {
+  const nodes = [...tree.walk()].map((node) => ({
+    path: tree.nodes.pathOf(node),
+    data: tree.nodes.dataOf(node)?.toString('hex') ?? null,
+    acl: tree.aclOf(node),
+    stat: tree.nodes.persistedOf(node).toString('hex'),
+  }));
+  nodes.sort((a, b) => (a.path < b.path ? -1 : 1));
+  const owners = [...tree.owners].map(([id, paths]) => [id, [...paths].sort()]);
+  return { nodes, sessions: [...tree.sessions].sort(), owners, zxid: tree.lastZxid };
+}
+
+test('a tree is the same after a restart, from the log alone', async () => {
+  const secret = [{ perms: permissions.read, id: { scheme: 'digest', id: 'u:hash' } }];
+  const first = await open();
+  await write(first, [{ type: 'createSession', txn: { timeOut: 5_000 } }]);
+  await write(first, [
+    create('/a'),
+    create('/a/e', 'x', [...openAcl], true),
+    create('/s', 'y', secret),
+  ]);
+  const before = picture(first.tree);
+  await first.log.close();
+
+  const second = await open();
+
+  expect(picture(second.tree)).toEqual(before);
+  expect(second.recovered.txns).toBe(4);
+  await second.log.close();
+});
+
+test('a tree is the same after a restart, from a snapshot and what came after it', async () => {
+  const first = await open();
+  await write(first, [create('/a'), create('/b')]);
+  await first.snapshot();
+  await write(first, [create('/c'), remove('/a')]);
+  const before = picture(first.tree);
+  await first.log.close();
+
+  const second = await open();
+
+  expect(picture(second.tree)).toEqual(before);
+  expect(second.recovered).toMatchObject({ txns: 2, snapshot: { lastZxid: 2n } });
+  await second.log.close();
+});
+
+test('a new directory has a snapshot from the start, as Apache wants one beside its logs', async () => {
+  const disk = await open();
+  await disk.log.close();
+
+  expect(readdirSync(join(dataDir, 'version-2'))).toContain('snapshot.0');
+});
+
+test('a second server on the same directory is refused', async () => {
+  const first = await open();
+
+  await expect(open()).rejects.toThrow(/in use|locked|another/i);
+
+  await first.log.close();
+});
+
+test('a snapshot is taken by itself after about snapCount txns, and the log starts a new file', async () => {
+  const disk = await open({ snapCount: 10, random: () => 0 });
+
+  await write(
+    disk,
+    Array.from({ length: 6 }, (_, i) => create(`/n${i}`)),
+  );
+  await new Promise((resolve) => setImmediate(resolve));
+  await disk.snapshot();
+  await write(disk, [create('/later')]);
+  await disk.log.close();
+
+  const files = readdirSync(join(dataDir, 'version-2')).filter((name) =>
+    /^(log|snapshot)/.test(name),
+  );
+  expect(files.filter((name) => name.startsWith('snapshot'))).toHaveLength(2);
+  expect(files.filter((name) => name.startsWith('log'))).toHaveLength(2);
+});
+
+const names = ['a', 'b', 'c'];
+const path = fc
+  .array(fc.constantFrom(...names), { minLength: 1, maxLength: 3 })
+  .map((parts) => `/${parts.join('/')}`);
+const step = fc.oneof(
+  fc.record({ kind: fc.constant('create' as const), path, isSecret: fc.boolean() }),
+  fc.record({ kind: fc.constant('delete' as const), path }),
+  fc.record({ kind: fc.constant('set' as const), path }),
+  fc.record({ kind: fc.constant('acl' as const), path, isSecret: fc.boolean() }),
+);
+const secretAcl = [{ perms: permissions.all, id: { scheme: 'digest', id: 'u:h' } }];
+
+/** A txn as a server would make it: only what can be done to the tree as it is. */
+function possible(
+  tree: Tree,
+  wanted: typeof step extends fc.Arbitrary<infer S> ? S : never,
+): TxnBody | null {
+  const node = tree.find(wanted.path);
+  const parent = tree.find(wanted.path.slice(0, wanted.path.lastIndexOf('/')) || '/');
+  switch (wanted.kind) {
+    case 'create':
+      return node === -1 && parent !== -1
+        ? {
+            type: 'create',
+            txn: {
+              path: wanted.path,
+              data: Buffer.from('d'),
+              acl: wanted.isSecret ? secretAcl : [...openAcl],
+              ephemeral: false,
+              parentCVersion: tree.nodes.cversion(parent) + 1,
+            },
+          }
+        : null;
+    case 'delete':
+      return node !== -1 && tree.nodes.childCount(node) === 0 ? remove(wanted.path) : null;
+    case 'set':
+      return node === -1
+        ? null
+        : {
+            type: 'setData',
+            txn: {
+              path: wanted.path,
+              data: Buffer.from('s'),
+              version: tree.nodes.version(node) + 1,
+            },
+          };
+    case 'acl':
+      return node === -1
+        ? null
+        : {
+            type: 'setACL',
+            txn: {
+              path: wanted.path,
+              acl: wanted.isSecret ? secretAcl : [...openAcl],
+              version: tree.nodes.aversion(node) + 1,
+            },
+          };
+  }
+}
+
+test('a snapshot taken while the tree changes, and the log behind it, give the tree as it is', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(step, { maxLength: 40 }),
+      fc.array(step, { minLength: 1, maxLength: 40 }),
+      fc.array(fc.nat(6), { minLength: 1, maxLength: 60 }),
+      async (before, during, gaps) => {
+        rmSync(dataDir, { recursive: true, force: true });
+        const disk = await open();
+        const run = async (wanted: (typeof before)[number]) => {
+          const body = possible(disk.tree, wanted);
+          if (body !== null) await write(disk, [body]);
+        };
+        for (const wanted of before) await run(wanted);
+
+        // The walk is the snapshot's own, stopped after some nodes for some txns to land.
+        const walk = disk.tree.walk.bind(disk.tree);
+        const waiting = [...during];
+        disk.tree.walk = function* () {
+          let at = 0;
+          for (const node of walk()) {
+            yield node;
+            for (let i = gaps[at++ % gaps.length]!; i > 0 && waiting.length > 0; i--) {
+              const body = possible(disk.tree, waiting.shift()!);
+              if (body === null) continue;
+              const zxid = disk.tree.lastZxid + 1;
+              const head = { clientId: 7n, cxid: zxid, zxid, timeMs: 1_000 + zxid };
+              void disk.log.append([{ head, body }]);
+              disk.tree.apply(head, body);
+            }
+          }
+        };
+        await disk.snapshot();
+        disk.tree.walk = walk;
+        for (const wanted of waiting) await run(wanted);
+        const expected = picture(disk.tree);
+        await disk.log.close();
+
+        const again = await open();
+        const found = picture(again.tree);
+        await again.log.close();
+
+        expect(found).toEqual(expected);
+      },
+    ),
+    { numRuns: 60 },
+  );
+});

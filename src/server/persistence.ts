@@ -1,0 +1,338 @@
+/**
+ * A server's memory on disk: what it knew when it stopped, and where it writes what it learns.
+ *
+ * In: a data directory, ours or Apache's. Out: the tree as it was, and a log that acknowledges a txn
+ * once it would survive a loss of power. Every `snapCount` txns, more or less, the log goes on in a
+ * new file and a snapshot is written behind the back of everybody: the tree changes meanwhile, and
+ * the log that is replayed over it mends that.
+ *
+ * A log that fails is the end: nothing more is acknowledged. A snapshot that fails costs nothing but
+ * a longer replay, and is tried again with the next.
+ */
+
+import { decode, encode, Writer } from '../jute/index.ts';
+import { type MultiTxn, StatPersisted, txns } from '../protocol/index.ts';
+import {
+  type DataDirectory,
+  type FileSystem,
+  LogWriter,
+  type Notice,
+  openDirectory,
+  purge,
+  type Recovered,
+  realFileSystem,
+  recover,
+  type SnapshotNode,
+  StorageError,
+  writeSnapshot,
+} from '../storage/index.ts';
+import { type Clock, systemClock, type Timer } from '../support/index.ts';
+import { openAclId, Tree } from '../tree/index.ts';
+import { type Logger, silentLogger } from './logger.ts';
+import type { LoggedTxn, TxnLog } from './txn-log.ts';
+
+export interface PersistenceOptions {
+  readonly dataDir: string;
+  /** The logs' own directory, on a disk of their own if there is one. */
+  readonly dataLogDir?: string | undefined;
+  /** TTL nodes in the tree. */
+  readonly extendedTypesEnabled?: boolean | undefined;
+  /** Txns between two snapshots: from half of it to all of it, by chance. 100,000. */
+  readonly snapCount?: number | undefined;
+  readonly preallocBytes?: number | undefined;
+  readonly snapshotCompression?: 'none' | 'gzip' | undefined;
+  /** Acknowledges what a loss of power takes away again. For tests and data that may go. */
+  readonly unsafeNoFsync?: boolean | undefined;
+  /** Goes on knowingly where files are damaged, from the longest whole prefix. */
+  readonly salvage?: boolean | undefined;
+  /** How many snapshots to keep, at least 3, and how often to look; 0 never purges. */
+  readonly autopurge?: { readonly retain: number; readonly intervalMs: number } | undefined;
+  readonly logger?: Logger | undefined;
+  readonly clock?: Clock | undefined;
+  readonly fs?: FileSystem | undefined;
+  readonly random?: (() => number) | undefined;
+}
+
+export interface Persistence {
+  readonly tree: Tree;
+  readonly log: TxnLog;
+  readonly recovered: Recovered;
+  /** What recovery found worth telling. */
+  readonly notices: readonly Notice[];
+  readonly lastDurableZxid: bigint;
+  /** Writes one now, or joins the one that is being written. */
+  snapshot(): Promise<void>;
+}
+
+/** The largest zxid that the tree can count to. Only an ensemble with two million leaders gets there. */
+const zxidMax = BigInt(Number.MAX_SAFE_INTEGER);
+
+export async function openPersistence(options: PersistenceOptions): Promise<Persistence> {
+  const { fs = realFileSystem, logger = silentLogger } = options;
+  const directory = await openDirectory(
+    {
+      dataDir: options.dataDir,
+      ...(options.dataLogDir === undefined ? {} : { dataLogDir: options.dataLogDir }),
+    },
+    fs,
+  );
+  try {
+    const { tree, recovered } = await readBack(directory, options, fs);
+    for (const { kind, file, message } of recovered.notices) logger.warn({ kind, file }, message);
+    const disk = new DiskLog(directory, tree, recovered.lastZxid, options, fs, logger);
+    await disk.start(recovered);
+    return {
+      tree,
+      log: disk,
+      recovered,
+      notices: recovered.notices,
+      get lastDurableZxid() {
+        return disk.lastDurableZxid;
+      },
+      snapshot: () => disk.snapshot(),
+    };
+  } catch (error) {
+    await directory.release();
+    throw error;
+  }
+}
+
+async function readBack(directory: DataDirectory, options: PersistenceOptions, fs: FileSystem) {
+  const fresh = () => new Tree({ extendedTypes: options.extendedTypesEnabled ?? false });
+  let tree = fresh();
+  let isRestored = false;
+  let snapshotZxid = 0n;
+  const restored = () => {
+    if (isRestored) return;
+    isRestored = true;
+    tree.restored(safe(snapshotZxid));
+  };
+  const recovered = await recover(
+    directory.snapshotFolder,
+    directory.logFolder,
+    {
+      begin({ zxid, file }) {
+        tree = fresh();
+        if (file !== null) tree.beginRestore();
+        isRestored = false;
+        snapshotZxid = zxid;
+      },
+      session: (id, timeoutMs) => tree.sessions.set(id, timeoutMs),
+      acl: (id, acl) => tree.acls.restore(id, acl),
+      node({ path, data, acl, stat }: SnapshotNode) {
+        tree.restoreNode(path === '' ? '/' : path, data, acl, encode(StatPersisted, stat));
+      },
+      txn(entry) {
+        restored();
+        const { clientId, cxid, time } = entry.header;
+        const head = { clientId, cxid, zxid: safe(entry.zxid), timeMs: Number(time) };
+        tree.apply(head, entry.body);
+      },
+    },
+    { fs, salvage: options.salvage ?? false },
+  );
+  restored();
+  return { tree, recovered };
+}
+
+function safe(zxid: bigint): number {
+  if (zxid > zxidMax || zxid < 0n) {
+    throw new StorageError(
+      'ZXID_ORDER',
+      `zxid 0x${zxid.toString(16)} is beyond what can be counted`,
+    );
+  }
+  return Number(zxid);
+}
+
+const half = 2 ** 32;
+
+class DiskLog implements TxnLog {
+  readonly #directory: DataDirectory;
+  readonly #tree: Tree;
+  readonly #writer: LogWriter;
+  readonly #options: PersistenceOptions;
+  readonly #fs: FileSystem;
+  readonly #logger: Logger;
+  readonly #clock: Clock;
+  readonly #scratch = new Writer(64 * 1024);
+  #sinceSnapshot = 0;
+  #nextSnapshotAfter: number;
+  #snapshotting: Promise<void> | undefined;
+  #purging: Promise<void> | undefined;
+  #purgeTimer: Timer | undefined;
+  #isClosed = false;
+
+  constructor(
+    directory: DataDirectory,
+    tree: Tree,
+    lastZxid: bigint,
+    options: PersistenceOptions,
+    fs: FileSystem,
+    logger: Logger,
+  ) {
+    this.#directory = directory;
+    this.#tree = tree;
+    this.#options = options;
+    this.#fs = fs;
+    this.#logger = logger;
+    this.#clock = options.clock ?? systemClock;
+    this.#nextSnapshotAfter = this.#roll();
+    this.#writer = new LogWriter({
+      folder: directory.logFolder,
+      lastZxid,
+      fs,
+      unsafeNoFsync: options.unsafeNoFsync ?? false,
+      ...(options.preallocBytes === undefined ? {} : { preallocBytes: options.preallocBytes }),
+    });
+  }
+
+  get lastDurableZxid(): bigint {
+    return this.#writer.lastDurableZxid;
+  }
+
+  /**
+   * A directory without a snapshot gets one: Apache refuses to start on logs alone. So does one that
+   * was salvaged: from here on what was lost is no longer in the way.
+   */
+  async start({ snapshot, txns: replayed, notices }: Recovered): Promise<void> {
+    this.#sinceSnapshot = replayed;
+    const isSalvaged = notices.some(({ kind }) => kind === 'salvaged');
+    if (snapshot === null || isSalvaged) await this.snapshot();
+    this.#schedulePurge();
+  }
+
+  async append(batch: readonly LoggedTxn[]): Promise<void> {
+    await this.#writer.append(this.#encoded(batch));
+    this.#sinceSnapshot += batch.length;
+    if (this.#sinceSnapshot < this.#nextSnapshotAfter || this.#snapshotting !== undefined) return;
+    // After the batch was applied: what is durable and not in the tree yet would only be replayed.
+    setImmediate(() => {
+      this.snapshot().catch((error) => this.#logger.error({ err: error }, 'snapshot failed'));
+    });
+  }
+
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#purgeTimer?.cancel();
+    await this.#snapshotting?.catch(() => {}); // told in the log already
+    await this.#purging;
+    await this.#writer.close();
+    await this.#directory.release();
+  }
+
+  snapshot(): Promise<void> {
+    if (this.#isClosed) return Promise.resolve();
+    this.#snapshotting ??= this.#writeSnapshot().finally(() => {
+      this.#snapshotting = undefined;
+    });
+    return this.#snapshotting;
+  }
+
+  /** Spread over time, so that the servers of one machine don't all write at once. */
+  #roll(): number {
+    const { snapCount = 100_000, random = Math.random } = this.#options;
+    return Math.max(1, Math.ceil(snapCount / 2 + (snapCount / 2) * random()));
+  }
+
+  async #writeSnapshot(): Promise<void> {
+    this.#sinceSnapshot = 0;
+    this.#nextSnapshotAfter = this.#roll();
+    this.#writer.roll();
+    const startMs = this.#clock.nowMs();
+    const tree = this.#tree;
+    const zxid = BigInt(tree.lastZxid);
+    const acls = new Map(tree.acls.entries());
+    const written = await writeSnapshot(
+      {
+        zxid,
+        sessions: new Map(tree.sessions),
+        acls,
+        nodes: snapshotNodes(tree, acls),
+        lastZxid: () => BigInt(tree.lastZxid),
+      },
+      {
+        folder: this.#directory.snapshotFolder,
+        fs: this.#fs,
+        compression: this.#options.snapshotCompression ?? 'none',
+        unsafeNoFsync: this.#options.unsafeNoFsync ?? false,
+      },
+    );
+    const tookMs = Math.round(this.#clock.nowMs() - startMs);
+    this.#logger.info({ ...written, zxid: `0x${zxid.toString(16)}`, tookMs }, 'snapshot written');
+  }
+
+  /** All of a batch in one stretch of memory; the log copies what it is given. */
+  #encoded(batch: readonly LoggedTxn[]): Buffer[] {
+    const writer = this.#scratch;
+    writer.truncate(0);
+    const ends = batch.map(({ head, body }) => {
+      const { code, record } = txns[body.type];
+      writer.long(head.clientId);
+      writer.int(head.cxid);
+      writer.longHalves(Math.floor(head.zxid / half), head.zxid | 0);
+      writer.longHalves(Math.floor(head.timeMs / half), head.timeMs | 0);
+      writer.int(code);
+      record.write(writer, (body.type === 'multi' ? readableBy38(body.txn) : body.txn) as never);
+      return writer.length;
+    });
+    const bytes = writer.written();
+    return ends.map((end, i) => bytes.subarray(i === 0 ? 0 : ends[i - 1]!, end));
+  }
+
+  #schedulePurge(): void {
+    const { autopurge } = this.#options;
+    if (autopurge === undefined || autopurge.intervalMs <= 0) return;
+    const again = () => {
+      this.#purgeTimer = this.#clock.after(autopurge.intervalMs, run, true);
+    };
+    const run = () => {
+      this.#purging = this.#purge(autopurge.retain).finally(again);
+    };
+    run();
+  }
+
+  async #purge(retain: number): Promise<void> {
+    const { snapshotFolder, logFolder } = this.#directory;
+    try {
+      const { removed, refusal } = await purge(snapshotFolder, logFolder, retain, this.#fs);
+      if (refusal !== null) this.#logger.warn({ refusal }, 'nothing was purged');
+      else if (removed.length > 0) this.#logger.info({ removed }, 'purged');
+    } catch (error) {
+      this.#logger.error({ err: error }, 'purge failed');
+    }
+  }
+}
+
+/**
+ * Servers before 3.9 log a create2 within a multi as a create, and know no other when they replay one:
+ * they would drop the whole multi without a word. To a replay the two are the same.
+ */
+function readableBy38({ txns: parts }: MultiTxn): MultiTxn {
+  const { create, create2 } = txns;
+  if (!parts.some(({ type }) => type === create2.code)) return { txns: parts };
+  return {
+    txns: parts.map((part) => (part.type === create2.code ? { ...part, type: create.code } : part)),
+  };
+}
+
+/**
+ * Every node, as a snapshot has it. One that got a new ACL since the list was made stands with the
+ * open one: the txn that gave it is in the log behind the snapshot, and is replayed.
+ */
+function* snapshotNodes(
+  tree: Tree,
+  acls: ReadonlyMap<number, unknown>,
+): Generator<SnapshotNode, void, void> {
+  for (const node of tree.walk()) {
+    const path = tree.nodes.pathOf(node);
+    const acl = tree.nodes.aclOf(node);
+    yield {
+      path: path === '/' ? '' : path,
+      data: tree.nodes.dataOf(node),
+      acl: acls.has(acl) ? acl : openAclId,
+      stat: decode(StatPersisted, tree.nodes.persistedOf(node)),
+    };
+  }
+}

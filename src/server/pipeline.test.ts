@@ -1,0 +1,234 @@
+import { expect, test } from 'vitest';
+import { type Deferred, deferred } from '../support/index.ts';
+import { RawClient, startTestServer } from '../testing/index.ts';
+import type { LoggedTxn, TxnLog } from './txn-log.ts';
+
+const open = [{ perms: 31, id: { scheme: 'world', id: 'anyone' } }];
+const node = (path: string, flags = 0) => ({ path, data: null, acl: open, flags });
+
+/** A log that takes a batch only when the test says so. */
+function heldLog() {
+  const batches: (readonly LoggedTxn[])[] = [];
+  let gate: Deferred<void> | undefined;
+  let heldFrom = 0;
+  let failure: Error | undefined;
+  const log: TxnLog = {
+    async append(batch) {
+      batches.push(batch);
+      await gate?.promise;
+      if (failure) throw failure;
+    },
+    close: async () => {},
+  };
+  return {
+    log,
+    batches,
+    hold: () => {
+      heldFrom = batches.length;
+      gate = deferred<void>();
+    },
+    release: () => {
+      gate?.resolve();
+      gate = undefined;
+    },
+    fail: (error: Error) => {
+      failure = error;
+      gate?.resolve();
+    },
+    /** Since `hold` the log was given a batch. */
+    async taken() {
+      while (batches.length === heldFrom) await new Promise(setImmediate);
+    },
+  };
+}
+
+async function start() {
+  const held = heldLog();
+  const zk = await startTestServer({ log: held.log });
+  const writer = await RawClient.connect(zk.port);
+  const reader = await RawClient.connect(zk.port);
+  return { held, zk, writer, reader };
+}
+
+test('nobody hears of a write that the log does not hold', async () => {
+  const { held, zk, writer, reader } = await start();
+  await using _ = zk;
+  await reader.err('exists', { path: '/a', watch: true });
+  held.hold();
+  const xid = writer.send('create', node('/a'));
+  await held.taken();
+
+  expect(await reader.err('exists', { path: '/a', watch: false })).toBe(-101);
+  expect(reader.heard.filter((entry) => typeof entry === 'string')).toEqual([]);
+  expect(writer.heard).toEqual([]);
+
+  held.release();
+  expect((await writer.reply(xid)).err).toBe(0);
+  expect(await reader.events()).toEqual(['created /a']);
+});
+
+test('reads of a session wait for its own writes, those of others do not', async () => {
+  const { held, zk, writer, reader } = await start();
+  await using _ = zk;
+  held.hold();
+  const made = writer.send('create', node('/a'));
+  const read = writer.send('exists', { path: '/a', watch: false });
+  const pinged = writer.send('ping', {}, -2);
+  await held.taken();
+
+  expect((await reader.ping()).err).toBe(0);
+  expect(writer.heard).toEqual([]);
+
+  held.release();
+  expect((await writer.reply(read)).err).toBe(0);
+  await writer.reply(pinged);
+  expect(writer.heard).toEqual([made, read, -2]);
+});
+
+test('a read between two writes sees the first and not the second', async () => {
+  const { held, zk, writer } = await start();
+  await using _ = zk;
+  held.hold();
+  writer.send('create', node('/first'));
+  const read = writer.send('getChildren', { path: '/', watch: false });
+  writer.send('create', node('/second'));
+  await held.taken();
+  held.release();
+
+  const names = (await writer.reply(read)).body.toString('latin1');
+  expect(names).toContain('first');
+  expect(names).not.toContain('second');
+});
+
+test('writes that come while the log is busy share the next batch', async () => {
+  const { held, zk, writer, reader } = await start();
+  await using _ = zk;
+  held.hold();
+  writer.send('create', node('/0'));
+  await held.taken();
+  const before = held.batches.length;
+  const xids = [1, 2, 3].map((i) => writer.send('create', node(`/${i}`)));
+  const other = reader.send('create', node('/4'));
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  held.release();
+  await Promise.all([...xids.map((xid) => writer.reply(xid)), reader.reply(other)]);
+
+  expect(held.batches.length).toBe(before + 1);
+  expect(held.batches.at(-1)).toHaveLength(4);
+});
+
+test('a write is checked against those under way, not against the tree of now', async () => {
+  const { held, zk, writer, reader } = await start();
+  await using _ = zk;
+  held.hold();
+  const asked = [
+    writer.send('create', node('/a')),
+    writer.send('create', node('/a/b')),
+    writer.send('setData', { path: '/a', data: null, version: 0 }),
+    writer.send('setData', { path: '/a', data: null, version: 0 }),
+    writer.send('delete', { path: '/a', version: -1 }),
+    writer.send('delete', { path: '/a/b', version: -1 }),
+    writer.send('delete', { path: '/a', version: 1 }),
+    writer.send('create', node('/a')),
+    writer.send('create', node('/s-', 2)),
+    writer.send('create', node('/s-', 2)),
+  ];
+  await reader.ping();
+  held.release();
+
+  const errs = [];
+  for (const xid of asked) errs.push((await writer.reply(xid)).err);
+  expect(errs).toEqual([0, 0, 0, -103, -111, 0, 0, 0, 0, 0]);
+  const { children } = await writer.ask('getChildren', { path: '/', watch: false });
+  expect(children).toEqual(expect.arrayContaining(['s-0000000002', 's-0000000003']));
+});
+
+test('a multi that fails leaves no trace in the checks of what follows it', async () => {
+  const { held, zk, writer, reader } = await start();
+  await using _ = zk;
+  held.hold();
+  writer.send('create', node('/p'));
+  writer.send('multi', [
+    { op: 'create', request: node('/p/s-', 2) },
+    { op: 'create', request: node('/p/s-', 2) },
+    { op: 'delete', request: { path: '/none', version: -1 } },
+  ]);
+  const made = writer.send('create', node('/p/s-', 2));
+  await reader.ping();
+  held.release();
+
+  expect((await writer.reply(made)).body.toString('latin1', 4)).toBe('/p/s-0000000000');
+});
+
+test('a failed write takes a zxid and is logged as an error', async () => {
+  const { held, zk, writer } = await start();
+  await using _ = zk;
+  const before = (await writer.ping()).zxid;
+
+  expect(await writer.err('delete', { path: '/none', version: -1 })).toBe(-101);
+
+  expect((await writer.ping()).zxid).toBe(before + 1n);
+  expect(held.batches.at(-1)?.[0]?.body).toEqual({ type: 'error', txn: { err: -101 } });
+});
+
+test('the end of a session takes along what it was just making', async () => {
+  const { held, zk, writer, reader } = await start();
+  await using _ = zk;
+  await writer.ask('create', node('/before', 1));
+  held.hold();
+  writer.send('create', node('/under-way', 1));
+  writer.send('delete', { path: '/before', version: -1 });
+  const closed = writer.send('closeSession', {});
+  await reader.ping();
+  held.release();
+  await writer.reply(closed);
+
+  const last = held.batches.flat().findLast(({ body }) => body.type === 'closeSession');
+  expect(last?.body.txn).toEqual({ paths2Delete: ['/under-way'] });
+  expect(await reader.err('exists', { path: '/under-way', watch: false })).toBe(-101);
+});
+
+test('when the log fails nothing more is acknowledged and the server says why', async () => {
+  const { held, zk, writer, reader } = await start();
+  held.hold();
+  writer.send('create', node('/a'));
+  await held.taken();
+  held.fail(new Error('no space left'));
+
+  expect((await zk.failed).message).toBe('no space left');
+  await writer.ended();
+  await reader.ended();
+  expect(writer.heard).toEqual([]);
+  await expect(RawClient.connect(zk.port)).rejects.toThrow();
+});
+
+test('a sync waits for every write that was under way', async () => {
+  const { held, zk, writer, reader } = await start();
+  await using _ = zk;
+  held.hold();
+  writer.send('create', node('/a'));
+  await held.taken();
+  const synced = reader.send('sync', { path: '/' });
+  const read = reader.send('exists', { path: '/a', watch: false });
+  await new Promise((resolve) => setTimeout(resolve, 10));
+  expect(reader.heard).toEqual([]);
+
+  held.release();
+  await reader.reply(synced);
+  expect((await reader.reply(read)).err).toBe(0);
+});
+
+test('a session that moves does not read behind its own writes', async () => {
+  const { held, zk, writer } = await start();
+  await using _ = zk;
+  held.hold();
+  writer.send('create', node('/a'));
+  await held.taken();
+  const { sessionId, passwd } = writer;
+  const moved = await RawClient.connect(zk.port, { sessionId, passwd });
+  const read = moved.send('exists', { path: '/a', watch: false });
+  await new Promise((resolve) => setTimeout(resolve, 10));
+  held.release();
+
+  expect((await moved.reply(read)).err).toBe(0);
+});

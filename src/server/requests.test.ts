@@ -1,0 +1,229 @@
+import { expect, test } from 'vitest';
+import { encode } from '../jute/index.ts';
+import { digestId, ops } from '../protocol/index.ts';
+import { RawClient, startTestServer, type TestServerOptions } from '../testing/index.ts';
+
+const anyone = { scheme: 'world', id: 'anyone' };
+const open = [{ perms: 31, id: anyone }];
+const node = (path: string, flags = 0, acl = open) => ({ path, data: null, acl, flags });
+const login = (text: string) => ({ type: 0, scheme: 'digest', auth: Buffer.from(text) });
+
+async function start(options: TestServerOptions = {}) {
+  const zk = await startTestServer(options);
+  return { zk, client: await RawClient.connect(zk.port) };
+}
+
+test('an op that nobody knows is answered -6, and the link ends', async () => {
+  const { zk, client } = await start();
+  await using _ = zk;
+
+  expect((await client.reply(client.sendRaw(999, Buffer.alloc(0)))).err).toBe(-6);
+  await client.ended();
+});
+
+test('check alone is such an op', async () => {
+  const { zk, client } = await start();
+  await using _ = zk;
+
+  expect(await client.err('check', { path: '/', version: -1 })).toBe(-6);
+  await client.ended();
+});
+
+test('a request that can not be read is answered -5, in its turn, and the link lives', async () => {
+  const { zk, client } = await start();
+  await using _ = zk;
+  const xids = [
+    client.send('create', node('/a')),
+    client.sendRaw(ops.getData.code, Buffer.from([0, 0, 0, 9, 47])),
+    client.sendRaw(ops.create.code, Buffer.from([255, 255, 255, 255])),
+    client.sendRaw(ops.multi.code, Buffer.alloc(3)),
+    client.send('exists', { path: '/a', watch: false }),
+  ];
+
+  const errs = [];
+  for (const xid of xids) errs.push((await client.reply(xid)).err);
+
+  expect(errs).toEqual([0, -5, -5, -5, 0]);
+  expect(client.heard).toEqual(xids);
+});
+
+test('a write that can not be read takes no zxid; a multi does', async () => {
+  const { zk, client } = await start();
+  await using _ = zk;
+  const before = (await client.ping()).zxid;
+
+  await client.reply(client.sendRaw(ops.create.code, Buffer.alloc(2)));
+  expect((await client.ping()).zxid).toBe(before);
+  await client.reply(client.sendRaw(ops.multi.code, Buffer.alloc(2)));
+  expect((await client.ping()).zxid).toBe(before + 1n);
+});
+
+test('TTL nodes are unknown unless they are switched on', async () => {
+  const { zk, client } = await start();
+  await using _ = zk;
+
+  expect(await client.err('createTTL', { ...node('/a', 5), ttl: 1_000n })).toBe(-6);
+  expect((await client.ping()).err).toBe(0);
+});
+
+test('sequence numbers follow the creates of the parent, whichever of its children went', async () => {
+  const { zk, client } = await start();
+  await using _ = zk;
+  await client.ask('create', node('/p'));
+  await client.ask('create', node('/p/plain'));
+  await client.ask('delete', { path: '/p/plain', version: -1 });
+
+  expect(await client.ask('create', node('/p/', 2))).toEqual({ path: '/p/0000000001' });
+});
+
+test('a sequence past 2^31-1 goes on with a minus, as in Apache', async () => {
+  const { zk, client } = await start();
+  await using _ = zk;
+  await client.ask('create', node('/p'));
+  zk.engine.tree.nodes.setCversion(zk.engine.tree.find('/p'), -2_147_483_648);
+
+  expect(await client.ask('create', node('/p/s', 2))).toEqual({ path: '/p/s-2147483648' });
+});
+
+test('the results of a failed multi: what would have been, the culprit, what was not tried', async () => {
+  const { zk, client } = await start();
+  await using _ = zk;
+
+  const reply = await client.reply(
+    client.send('multi', [
+      { op: 'create', request: node('/a') },
+      { op: 'setData', request: { path: '/none', data: null, version: -1 } },
+      { op: 'create', request: node('/b') },
+    ]),
+  );
+
+  expect(reply.err).toBe(0);
+  expect(ops.multi.response.read).toBeTypeOf('function');
+  expect(reply.body.toString('hex')).toBe(
+    [
+      'ffffffff00' + '00000000' + '00000000',
+      'ffffffff00' + 'ffffff9b' + 'ffffff9b',
+      'ffffffff00' + 'fffffffe' + 'fffffffe',
+      'ffffffff01' + 'ffffffff',
+    ].join(''),
+  );
+  expect(zk.tree()).toEqual({});
+});
+
+test('an ACL is kept without duplicates, with `auth` as who asked', async () => {
+  const { zk, client } = await start();
+  await using _ = zk;
+  const auth = { perms: 31, id: { scheme: 'auth', id: '' } };
+  expect(await client.err('create', node('/a', 0, [auth]))).toBe(-114);
+
+  await client.ask('auth', login('u:p'), -4);
+  await client.ask('create', node('/a', 0, [auth, auth]));
+
+  expect((await client.ask('getACL', { path: '/a' })).acl).toEqual([
+    { perms: 31, id: digestId('u:p') },
+  ]);
+});
+
+test('an empty id in an ACL may come as null, as kazoo writes it', async () => {
+  const { zk, client } = await start();
+  await using _ = zk;
+  await client.ask('auth', login('u:p'), -4);
+  const creator = node('/a', 0, [{ perms: 31, id: { scheme: 'auth', id: '' } }]);
+  const body = encode(ops.create.request, creator);
+  // Behind the scheme stand the id's length, 0, and the flags.
+  body.writeInt32BE(-1, body.length - 8);
+
+  expect((await client.reply(client.sendRaw(ops.create.code, body))).err).toBe(0);
+  expect((await client.ask('getACL', { path: '/a' })).acl[0]!.id).toEqual(digestId('u:p'));
+});
+
+test('who may only read sees no hashes in an ACL', async () => {
+  const { zk, client } = await start();
+  await using _ = zk;
+  const acl = [
+    { perms: 31, id: digestId('u:p') },
+    { perms: 1, id: anyone },
+  ];
+  await client.ask('auth', login('u:p'), -4);
+  await client.ask('create', node('/a', 0, acl));
+  const other = await RawClient.connect(zk.port);
+
+  expect((await other.ask('getACL', { path: '/a' })).acl[0]!.id.id).toBe('u:x');
+  expect((await client.ask('getACL', { path: '/a' })).acl[0]!.id).toEqual(digestId('u:p'));
+});
+
+test('the super user passes every ACL, and nobody is super unless a digest says who', async () => {
+  const superDigest = digestId('super:test').id;
+  const { zk, client } = await start({ superDigest });
+  await using _ = zk;
+  await client.ask('create', node('/a', 0, [{ perms: 31, id: digestId('other:one') }]));
+  expect(await client.err('getData', { path: '/a', watch: false })).toBe(-102);
+
+  await client.ask('auth', login('super:test'), -4);
+
+  expect(await client.err('getData', { path: '/a', watch: false })).toBe(0);
+});
+
+test('credentials of a scheme that is not there are refused, and the link ends', async () => {
+  const { zk, client } = await start();
+  await using _ = zk;
+
+  const reply = await client.reply(
+    client.send('auth', { type: 0, scheme: 'nope', auth: null }, -4),
+  );
+
+  expect([reply.err, reply.zxid]).toEqual([-115, 0n]);
+  await client.ended();
+});
+
+test('deletes need the right on the parent', async () => {
+  const { zk, client } = await start();
+  await using _ = zk;
+  await client.ask('create', node('/p', 0, [{ perms: 31 & ~8, id: anyone }]));
+  await client.ask('create', node('/p/c', 0, [{ perms: 1, id: anyone }]));
+
+  expect(await client.err('delete', { path: '/p/c', version: -1 })).toBe(-102);
+});
+
+test('a hard quota stops what goes beyond it, where it is enforced', async () => {
+  const { zk, client } = await start({ enforceQuota: true });
+  await using _ = zk;
+  await zk.load({
+    '/q': '',
+    '/zookeeper/quota/q/zookeeper_limits': 'count=-1,bytes=-1=;byteHardLimit=4;countHardLimit=2',
+    '/zookeeper/quota/q/zookeeper_stats': '',
+  });
+
+  expect(await client.err('create', { ...node('/q/a'), data: Buffer.alloc(5) })).toBe(-125);
+  expect(await client.err('create', { ...node('/q/a'), data: Buffer.alloc(4) })).toBe(0);
+  expect(await client.err('create', node('/q/b'))).toBe(-125);
+});
+
+test('an empty container goes once it had a child; a node whose time is over goes too', async () => {
+  const { zk, client } = await start({ extendedTypesEnabled: true, maxSessionTimeoutMs: 1e9 });
+  await using _ = zk;
+  const lasting = await RawClient.connect(zk.port, { timeOut: 1_000_000 });
+  await lasting.ask('createContainer', node('/used', 4));
+  await lasting.ask('createContainer', node('/unused', 4));
+  await lasting.ask('createTTL', { ...node('/brief', 5), ttl: 30_000n });
+  await lasting.ask('createTTL', { ...node('/long', 5), ttl: 300_000n });
+  await lasting.ask('create', node('/used/x'));
+  await lasting.ask('delete', { path: '/used/x', version: -1 });
+  client.close();
+
+  zk.clock.advance(60_001);
+  await lasting.ask('sync', { path: '/' });
+
+  expect(Object.keys(zk.tree()).sort()).toEqual(['/long', '/unused']);
+});
+
+test('one server can not be reconfigured', async () => {
+  const asked = { joiningServers: null, leavingServers: null, newMembers: 'x', curConfigId: -1n };
+  const { zk, client } = await start();
+  await using _ = zk;
+  const { zk: enabled, client: other } = await start({ reconfigEnabled: true });
+  await using __ = enabled;
+
+  expect(await client.err('reconfig', asked)).toBe(-123);
+  expect(await other.err('reconfig', asked)).toBe(-6);
+});

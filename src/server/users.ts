@@ -1,0 +1,50 @@
+/**
+ * Who may authenticate by SASL, from a file: a JAAS file as Apache has it, or a list of our own.
+ *
+ *   Server {
+ *     org.apache.zookeeper.server.auth.DigestLoginModule required
+ *     user_ann="secret"
+ *     user_bob="other";
+ *   };
+ *
+ *   # name: password
+ *   ann: secret
+ */
+
+import { ConfigError } from './config.ts';
+
+export type Users = ReadonlyMap<string, string>;
+
+/** The users of one section. `file` is for messages, which never show what is in it. */
+export function readJaas(text: string, file: string, section = 'Server'): Users {
+  const bare = text.replace(/"(?:[^"\\]|\\.)*"|\/\*[\s\S]*?\*\/|\/\/[^\n]*/g, (found) =>
+    found.startsWith('"') ? found : ' ',
+  );
+  const body = new RegExp(`(?:^|[\\s;}])${section}\\s*\\{([^{}]*)\\}`).exec(bare)?.[1];
+  if (body === undefined) throw new ConfigError(`${file} has no ${section} section`);
+  const module = /^\s*([\w.$]+)\s+(?:required|requisite|sufficient|optional)/.exec(body)?.[1];
+  if (module === undefined || !module.endsWith('DigestLoginModule')) {
+    const found = module ?? 'none';
+    throw new ConfigError(
+      `${file}: the ${section} section has the login module ${found}; only DigestLoginModule is known here`,
+    );
+  }
+  const users = new Map<string, string>();
+  for (const [, name, quoted] of body.matchAll(/\buser_([^\s="]+)\s*=\s*"((?:[^"\\]|\\.)*)"/g)) {
+    users.set(name!, quoted!.replace(/\\(.)/g, '$1'));
+  }
+  if (users.size === 0) throw new ConfigError(`${file}: the ${section} section names no user_…`);
+  return users;
+}
+
+export function readUsers(text: string, file: string): Users {
+  const users = new Map<string, string>();
+  for (const [i, line] of text.split(/\r?\n/).entries()) {
+    if (/^\s*(#|$)/.test(line)) continue;
+    const match = /^\s*([^:\s]+)\s*:\s*(\S.*?)\s*$/.exec(line);
+    if (match === null) throw new ConfigError(`${file} line ${i + 1}: name: password is wanted`);
+    users.set(match[1]!, match[2]!);
+  }
+  if (users.size === 0) throw new ConfigError(`${file} names no user`);
+  return users;
+}

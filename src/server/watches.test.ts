@@ -1,0 +1,230 @@
+import { expect, test } from 'vitest';
+import { digestId } from '../protocol/index.ts';
+import { RawClient, startTestServer } from '../testing/index.ts';
+
+const open = [{ perms: 31, id: { scheme: 'world', id: 'anyone' } }];
+const node = (path: string, acl = open) => ({ path, data: null, acl, flags: 0 });
+const set = (path: string) => ({ path, data: null, version: -1 });
+const gone = (path: string) => ({ path, version: -1 });
+const persistent = 0;
+const recursive = 1;
+
+async function start(fixture: Record<string, string> = {}) {
+  const zk = await startTestServer();
+  await zk.load(fixture);
+  const writer = await RawClient.connect(zk.port);
+  const watcher = await RawClient.connect(zk.port);
+  return { zk, writer, watcher };
+}
+
+test('a one-shot watch fires once', async () => {
+  const { zk, writer, watcher } = await start({ '/a': '' });
+  await using _ = zk;
+  await watcher.ask('getData', { path: '/a', watch: true });
+
+  await writer.ask('setData', set('/a'));
+  await writer.ask('setData', set('/a'));
+
+  expect(await watcher.events()).toEqual(['dataChanged /a']);
+});
+
+test('exists waits for a node that is not there; getData and getChildren do not', async () => {
+  const { zk, writer, watcher } = await start();
+  await using _ = zk;
+  expect(await watcher.err('exists', { path: '/e', watch: true })).toBe(-101);
+  expect(await watcher.err('getData', { path: '/d', watch: true })).toBe(-101);
+  expect(await watcher.err('getChildren', { path: '/c', watch: true })).toBe(-101);
+
+  for (const path of ['/e', '/d', '/c']) await writer.ask('create', node(path));
+
+  expect(await watcher.events()).toEqual(['created /e']);
+});
+
+test('who watches data and children of a node hears of its end once', async () => {
+  const { zk, writer, watcher } = await start({ '/a': '' });
+  await using _ = zk;
+  await watcher.ask('getData', { path: '/a', watch: true });
+  await watcher.ask('getChildren', { path: '/a', watch: true });
+  await watcher.ask('getChildren', { path: '/', watch: true });
+
+  await writer.ask('delete', gone('/a'));
+
+  expect(await watcher.events()).toEqual(['deleted /a', 'childrenChanged /']);
+});
+
+test('a writer hears its own event before its own reply', async () => {
+  const { zk, writer } = await start({ '/a': '' });
+  await using _ = zk;
+  await writer.ask('getData', { path: '/a', watch: true });
+  writer.heard.length = 0;
+
+  const xid = writer.send('setData', set('/a'));
+  await writer.reply(xid);
+
+  expect(writer.heard).toEqual(['dataChanged /a', xid]);
+});
+
+test('a persistent watch stays, and hears of children too', async () => {
+  const { zk, writer, watcher } = await start({ '/a': '' });
+  await using _ = zk;
+  await watcher.ask('addWatch', { path: '/a', mode: persistent });
+
+  await writer.ask('create', node('/a/b'));
+  await writer.ask('setData', set('/a'));
+  await writer.ask('setData', set('/a/b'));
+  await writer.ask('delete', gone('/a/b'));
+  await writer.ask('delete', gone('/a'));
+
+  expect(await watcher.events()).toEqual([
+    'childrenChanged /a',
+    'dataChanged /a',
+    'childrenChanged /a',
+    'deleted /a',
+  ]);
+});
+
+test('a recursive watch hears of everything below, and never of children changed', async () => {
+  const { zk, writer, watcher } = await start({ '/a': '', '/ab': '' });
+  await using _ = zk;
+  await watcher.ask('addWatch', { path: '/a', mode: recursive });
+
+  await writer.ask('create', node('/a/b'));
+  await writer.ask('create', node('/a/b/c'));
+  await writer.ask('setData', set('/a/b/c'));
+  await writer.ask('setData', set('/ab'));
+  await writer.ask('delete', gone('/a/b/c'));
+
+  expect(await watcher.events()).toEqual([
+    'created /a/b',
+    'created /a/b/c',
+    'dataChanged /a/b/c',
+    'deleted /a/b/c',
+  ]);
+});
+
+test('beside a recursive watch, others still hear of nothing but their own node', async () => {
+  const { zk, writer, watcher } = await start({ '/a/b': '' });
+  await using _ = zk;
+  await writer.ask('addWatch', { path: '/', mode: recursive });
+  await watcher.ask('addWatch', { path: '/a', mode: persistent });
+  await watcher.ask('getData', { path: '/a', watch: true });
+
+  await writer.ask('setData', set('/a/b'));
+
+  expect(await watcher.events()).toEqual([]);
+  expect(await writer.events()).toEqual(['dataChanged /a/b']);
+});
+
+test('one-shot, persistent and recursive on one path are one event, and removable each alone', async () => {
+  const { zk, writer, watcher } = await start({ '/a': '' });
+  await using _ = zk;
+  await watcher.ask('getData', { path: '/a', watch: true });
+  await watcher.ask('addWatch', { path: '/a', mode: persistent });
+  await watcher.ask('addWatch', { path: '/a', mode: recursive });
+
+  await writer.ask('setData', set('/a'));
+  expect(await watcher.events()).toEqual(['dataChanged /a']);
+
+  expect(await watcher.err('removeWatches', { path: '/a', type: 2 })).toBe(-121);
+  expect(await watcher.err('removeWatches', { path: '/a', type: 5 })).toBe(0);
+  expect(await watcher.err('checkWatches', { path: '/a', type: 4 })).toBe(0);
+  await writer.ask('setData', set('/a'));
+  expect(await watcher.events()).toEqual(['dataChanged /a']);
+  expect(await watcher.err('removeWatches', { path: '/a', type: 3 })).toBe(0);
+  await writer.ask('setData', set('/a'));
+  expect(await watcher.events()).toEqual([]);
+});
+
+test('setACL is no event', async () => {
+  const { zk, writer, watcher } = await start({ '/a': '' });
+  await using _ = zk;
+  await watcher.ask('addWatch', { path: '/', mode: recursive });
+
+  await writer.ask('setACL', { path: '/a', acl: open, version: -1 });
+
+  expect(await watcher.events()).toEqual([]);
+});
+
+test('who may not read a node does not hear of it, and its watch is spent', async () => {
+  const { zk, writer, watcher } = await start();
+  await using _ = zk;
+  const secret = [{ perms: 31, id: digestId('u:p') }];
+  const auth = { type: 0, scheme: 'digest', auth: Buffer.from('u:p') };
+  await writer.ask('auth', auth, -4);
+  await watcher.err('exists', { path: '/a', watch: true });
+  await watcher.ask('addWatch', { path: '/', mode: recursive });
+
+  await writer.ask('create', node('/a', secret));
+  await writer.ask('setData', set('/a'));
+  expect(await watcher.events()).toEqual([]);
+
+  await watcher.ask('auth', auth, -4);
+  await writer.ask('setData', set('/a'));
+  expect(await watcher.events()).toEqual(['dataChanged /a']);
+  expect(await watcher.err('checkWatches', { path: '/a', type: 2 })).toBe(-121);
+});
+
+test('the header of an event has the zxid of its txn', async () => {
+  const { zk, writer, watcher } = await start({ '/a': '' });
+  await using _ = zk;
+  await watcher.ask('getData', { path: '/a', watch: true });
+
+  const { zxid } = await writer.reply(writer.send('setData', set('/a')));
+  await watcher.events();
+
+  expect(watcher.eventZxids).toEqual([zxid]);
+});
+
+test('setWatches tells at once what was missed, without a zxid, and sets the rest again', async () => {
+  const { zk, writer, watcher } = await start({ '/same': '', '/set': '', '/kids': '' });
+  await using _ = zk;
+  const relativeZxid = (await watcher.ping()).zxid;
+  await writer.ask('setData', set('/set'));
+  await writer.ask('create', node('/kids/x'));
+  await writer.ask('create', node('/new'));
+  watcher.heard.length = 0;
+
+  const xid = watcher.send(
+    'setWatches',
+    {
+      relativeZxid,
+      dataWatches: ['/same', '/set', '/none'],
+      existWatches: ['/new', '/later'],
+      childWatches: ['/same', '/kids', '/none'],
+    },
+    -8,
+  );
+  await watcher.reply(xid);
+
+  expect(watcher.heard).toEqual([
+    'dataChanged /set',
+    'deleted /none',
+    'created /new',
+    'childrenChanged /kids',
+    'deleted /none',
+    -8,
+  ]);
+  expect(watcher.eventZxids).toEqual([-1n, -1n, -1n, -1n, -1n]);
+  await watcher.events();
+  for (const path of ['/later', '/same/x']) await writer.ask('create', node(path));
+  await writer.ask('setData', set('/same'));
+  expect(await watcher.events()).toEqual([
+    'created /later',
+    'childrenChanged /same',
+    'dataChanged /same',
+  ]);
+});
+
+test('watches go with their link', async () => {
+  const { zk, writer, watcher } = await start({ '/a': '' });
+  await using _ = zk;
+  await watcher.ask('addWatch', { path: '/a', mode: persistent });
+  await watcher.ask('addWatch', { path: '/a', mode: recursive });
+  expect(zk.engine.watches.count).toBe(2);
+
+  zk.drop(watcher.sessionId);
+  await watcher.ended();
+
+  expect(zk.engine.watches.count).toBe(0);
+  expect(await writer.err('setData', set('/a'))).toBe(0);
+});

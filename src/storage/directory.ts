@@ -1,0 +1,76 @@
+/**
+ * A data directory, opened for one server: made where it is not there, checked, and locked.
+ *
+ *   dataDir/version-2      snapshots          0700, files 0600: what is in them may be secret
+ *   dataLogDir/version-2   logs, often on a disk of their own; the same folder where none is named
+ *
+ * A folder that anybody may write to is refused: whoever can put a file there can put a tree there.
+ */
+
+import { join } from 'node:path';
+import { listLogs, listSnapshots, versionFolder } from './file-names.ts';
+import { type FileSystem, realFileSystem } from './file-system.ts';
+import { type DirectoryLock, lockDirectory } from './lock.ts';
+import { StorageError } from './storage-error.ts';
+
+export interface DataDirectory extends AsyncDisposable {
+  /** Where the snapshots are: what `recover` takes as `dir`. */
+  readonly snapshotFolder: string;
+  /** Where the logs are: what `recover` takes as `logDir`. */
+  readonly logFolder: string;
+  release(): Promise<void>;
+}
+
+export interface DirectoryOptions {
+  readonly dataDir: string;
+  readonly dataLogDir?: string;
+}
+
+const othersMayWrite = 0o002;
+const sticky = 0o1000;
+
+export async function openDirectory(
+  { dataDir, dataLogDir = dataDir }: DirectoryOptions,
+  fs: FileSystem = realFileSystem,
+): Promise<DataDirectory> {
+  const snapshotFolder = join(dataDir, versionFolder);
+  const logFolder = join(dataLogDir, versionFolder);
+  const folders = [...new Set([snapshotFolder, logFolder])];
+  for (const parent of new Set([dataDir, dataLogDir])) await makeFolder(fs, parent, versionFolder);
+  if (folders.length > 1) await refuseMixUp(fs, snapshotFolder, logFolder);
+  const locks: DirectoryLock[] = [];
+  const release = async () => {
+    for (const lock of locks.splice(0)) await lock.release();
+  };
+  try {
+    for (const folder of folders) locks.push(await lockDirectory(folder));
+  } catch (error) {
+    await release();
+    throw error;
+  }
+  return { snapshotFolder, logFolder, release, [Symbol.asyncDispose]: release };
+}
+
+async function makeFolder(fs: FileSystem, parent: string, name: string): Promise<void> {
+  const folder = join(parent, name);
+  for (const path of [parent, folder]) {
+    const status = await fs.status(path);
+    if (status === null) await fs.makeFolder(path);
+    else if (path === folder && !status.isFolder) {
+      throw new StorageError('UNSAFE_DIRECTORY', 'it is no folder', { file: path });
+    } else if (status.mode & othersMayWrite && !(path === parent && status.mode & sticky)) {
+      throw new StorageError('UNSAFE_DIRECTORY', 'anybody may write to it', { file: path });
+    }
+  }
+  await fs.syncFolder(parent);
+}
+
+/** Apache refuses it as well (ZOOKEEPER-2967): the two directories have been swapped or mistyped. */
+async function refuseMixUp(fs: FileSystem, snapshots: string, logs: string): Promise<void> {
+  if ((await listLogs(fs, snapshots)).length > 0) {
+    throw new StorageError('UNSAFE_DIRECTORY', 'logs among the snapshots', { file: snapshots });
+  }
+  if ((await listSnapshots(fs, logs)).length > 0) {
+    throw new StorageError('UNSAFE_DIRECTORY', 'snapshots among the logs', { file: logs });
+  }
+}

@@ -1,0 +1,175 @@
+import { describe, expect, test } from 'vitest';
+import { encode, Writer } from '../jute/index.ts';
+import { openAcl, TxnHeader, type TxnName, txns } from '../protocol/index.ts';
+import { createTxns, folder, stat, treeOf } from './fixtures.ts';
+import { type PathChange, pathHistory } from './history.ts';
+import { type DescribedTxn, dumpLog, verifyDirectory } from './inspect.ts';
+import { LogWriter } from './log-writer.ts';
+import { SimulatedDisk } from './simulated-disk.ts';
+import { diffSnapshots, type SnapshotDifference } from './snapshot-diff.ts';
+import { type SnapshotContent, writeSnapshot } from './snapshot-writer.ts';
+
+const at = (name: string) => `${folder}/${name}`;
+
+function txn(zxid: number, type: TxnName, body: unknown, clientId = 7n): Buffer {
+  const writer = new Writer();
+  const header = { clientId, cxid: zxid * 10, zxid: BigInt(zxid), time: BigInt(1000 + zxid) };
+  TxnHeader.write(writer, { ...header, type: txns[type].code });
+  (txns[type].record as { write(writer: Writer, value: unknown): void }).write(writer, body);
+  return writer.detach();
+}
+
+const create = (path: string, data: string, ephemeral = false) => ({
+  path,
+  data: Buffer.from(data),
+  acl: [...openAcl],
+  ephemeral,
+  parentCVersion: 1,
+});
+const part = (type: 'create' | 'setData', body: never) => ({
+  type: txns[type].code,
+  data: encode<never>(txns[type].record as never, body),
+});
+
+async function logged(...batch: Buffer[]): Promise<SimulatedDisk> {
+  const fs = new SimulatedDisk();
+  const log = new LogWriter({ folder, lastZxid: 0n, fs, preallocBytes: 0 });
+  for (const [i, each] of batch.entries()) {
+    if (i === 4) log.roll();
+    await log.append([each]);
+  }
+  await log.close();
+  return fs;
+}
+
+describe('the history of a path', () => {
+  const life = () =>
+    logged(
+      txn(1, 'createSession', { timeOut: 4_000 }),
+      txn(2, 'create', create('/a', 'one')),
+      txn(3, 'create', create('/b', 'other')),
+      txn(4, 'setData', { path: '/a', data: Buffer.from('two'), version: 1 }, 8n),
+      txn(5, 'multi', {
+        txns: [
+          part('create', create('/c', '') as never),
+          part('setData', { path: '/a', data: Buffer.from('three'), version: 2 } as never),
+        ],
+      }),
+      txn(6, 'delete', { path: '/a' }),
+      txn(7, 'create2', create('/a', 'again', true)),
+      txn(8, 'closeSession', { paths2Delete: ['/a'] }),
+    );
+
+  test('says who, when, from what and to what, across logs', async () => {
+    const changes: PathChange[] = [];
+
+    await pathHistory(folder, folder, '/a', (change) => changes.push(change), await life());
+
+    const told = changes.map(({ zxid, sessionId, timeMs, kind, part: nth, before, after }) => [
+      ...[Number(zxid), Number(sessionId), timeMs, kind, nth],
+      ...[before && String(before.data), after && String(after.data)],
+    ]);
+    expect(told).toEqual([
+      [2, 7, 1002, 'created', null, null, 'one'],
+      [4, 8, 1004, 'dataSet', null, 'one', 'two'],
+      [5, 7, 1005, 'dataSet', 1, 'two', 'three'],
+      [6, 7, 1006, 'deleted', null, 'three', null],
+      [7, 7, 1007, 'created', null, null, 'again'],
+      [8, 7, 1008, 'deletedWithSession', null, 'again', null],
+    ]);
+    expect(changes[2]!.file).toBe(at('log.5'));
+  });
+
+  test('starts from the snapshot before the first log that is left', async () => {
+    const fs = await life();
+    const node = { path: '/a', data: Buffer.from('two'), acl: -1, stat };
+    const head = { zxid: 4n, sessions: new Map(), acls: new Map() };
+    await writeSnapshot({ ...head, nodes: [node] }, { folder, fs });
+    await fs.remove(at('log.1'));
+    const changes: PathChange[] = [];
+
+    await pathHistory(folder, folder, '/a', (change) => changes.push(change), fs);
+
+    expect(String(changes[0]!.before!.data)).toBe('two');
+  });
+
+  test('admits what it can not know', async () => {
+    const fs = await life();
+    await fs.remove(at('log.1'));
+    const changes: PathChange[] = [];
+
+    await pathHistory(folder, folder, '/a', (change) => changes.push(change), fs);
+
+    expect(changes[0]!.before).toBeUndefined();
+  });
+
+  test('a dump names the parts of a multi', async () => {
+    const dumped: DescribedTxn[] = [];
+
+    const { end } = await dumpLog(at('log.5'), (each) => dumped.push(each), await life());
+
+    expect(end.kind).toBe('clean');
+    expect(dumped[0]!.parts.map(({ type }) => type)).toEqual(['create', 'setData']);
+  });
+});
+
+test('a directory is verified file by file and as a whole', async () => {
+  const fs = new SimulatedDisk();
+  const log = new LogWriter({ folder, lastZxid: 0n, fs, preallocBytes: 0 });
+  await log.append(createTxns(1, 5));
+  await log.close();
+  const head = { zxid: 3n, sessions: new Map(), acls: new Map() };
+  await writeSnapshot({ ...head, nodes: treeOf(3).snapshotNodes() }, { folder, fs });
+
+  const sound = await verifyDirectory(folder, folder, fs);
+  const files = fs.contents();
+  files.get(at('log.1'))![100]! ^= 1;
+  files.get(at('snapshot.3'))![60]! ^= 1;
+  const damaged = await verifyDirectory(folder, folder, SimulatedDisk.of(files, [folder]));
+
+  expect(sound.recovered).toMatchObject({ lastZxid: 5n, txns: 2 });
+  expect([...sound.logs, ...sound.snapshots].map(({ fault }) => fault)).toEqual([null, null]);
+  expect(damaged.refusal).toMatchObject({ code: 'DAMAGED_LOG' });
+  expect(damaged.logs[0]!.fault).toMatch(/wrong checksum, at offset/);
+  expect(damaged.snapshots[0]!.fault).toMatch(/DAMAGED_SNAPSHOT/);
+});
+
+test('the difference of two snapshots is told by node and field', async () => {
+  const fs = new SimulatedDisk();
+  const node = (path: string, data: string, more = {}) => ({
+    path,
+    data: Buffer.from(data),
+    acl: -1,
+    stat: { ...stat, ...more },
+  });
+  const write = (zxid: bigint, content: Partial<SnapshotContent>) =>
+    writeSnapshot(
+      { zxid, sessions: new Map(), acls: new Map(), nodes: [], ...content },
+      { folder, fs },
+    );
+  await write(1n, {
+    sessions: new Map([[1n, 1]]),
+    nodes: [node('', ''), node('/same', 's'), node('/gone', 'g'), node('/set', 'old')],
+  });
+  await write(2n, {
+    sessions: new Map([[2n, 1]]),
+    acls: new Map([[1, [...openAcl]]]),
+    nodes: [
+      node('', ''),
+      { ...node('/same', 's'), acl: 1 },
+      node('/set', 'new', { version: 6, mzxid: 9n }),
+      node('/new', 'n'),
+    ],
+  });
+  const found: SnapshotDifference[] = [];
+
+  await diffSnapshots(at('snapshot.1'), at('snapshot.2'), (each) => found.push(each), fs);
+
+  expect(found).toEqual([
+    { path: '/set', kind: 'changed', fields: ['mzxid', 'version', 'data'] },
+    { path: '/new', kind: 'added', fields: [] },
+    { path: '/gone', kind: 'removed', fields: [] },
+    { path: 'session 0x2', kind: 'added', fields: [] },
+    { path: 'session 0x1', kind: 'removed', fields: [] },
+  ]);
+});

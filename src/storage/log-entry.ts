@@ -1,0 +1,147 @@
+/**
+ * One transaction as it stands in a log.
+ *
+ *   entry    adler32:long  length:int  txn[length]  0x42      checksum over the txn bytes alone
+ *   txn      TxnHeader (32 bytes)  record, by the header's type  [TxnDigest (12 bytes)]
+ *
+ * The class comment of Apache's FileTxnLog says that the checksum covers the length and the end byte
+ * as well; its code does not. Nothing longer than `txnBytesMax` is ever written.
+ */
+
+import { ProtocolError, Reader } from '../jute/index.ts';
+import {
+  frameBytesMax,
+  readCreateV0,
+  readTxn,
+  type TxnBody,
+  TxnDigest,
+  TxnHeader,
+  txns,
+} from '../protocol/index.ts';
+import { adler32 } from './adler32.ts';
+import { StorageError } from './storage-error.ts';
+
+/** Before the txn: checksum and length. */
+export const entryHeadBytes = 12;
+/** Behind it: the end byte. */
+export const entryBytesAround = entryHeadBytes + 1;
+export const endOfEntry = 0x42;
+
+/** Apache's BinaryInputArchive takes jute.maxbuffer and as much again, and refuses to start on more (ZOOKEEPER-4306). */
+export const txnBytesMax = 2 * frameBytesMax;
+export const txnBytesMin = TxnHeader.width;
+
+/** Where the zxid stands in a TxnHeader: behind clientId and cxid. */
+const zxidOffset = 12;
+
+export function zxidOfTxn(bytes: Buffer, start = 0): bigint {
+  return bytes.readBigInt64BE(start + zxidOffset);
+}
+
+/** Refused before anything is written: a log with such an entry could never be read back. */
+export function checkTxnSize(bytes: Uint8Array): void {
+  if (bytes.length > txnBytesMax || bytes.length < txnBytesMin) {
+    throw new StorageError(
+      'TXN_TOO_LARGE',
+      `${bytes.length} bytes; from ${txnBytesMin} to ${txnBytesMax} are possible`,
+    );
+  }
+}
+
+/** Puts the entry at `at`; there must be room for the txn and `entryBytesAround`. Returns its end. */
+export function putEntry(target: Buffer, at: number, txn: Uint8Array): number {
+  const start = at + entryHeadBytes;
+  const end = start + txn.length;
+  target.set(txn, start);
+  target.writeUInt32BE(0, at);
+  target.writeUInt32BE(adler32(target, start, end), at + 4);
+  target.writeUInt32BE(txn.length, at + 8);
+  target[end] = endOfEntry;
+  return end + 1;
+}
+
+/** What is wrong with the bytes at `at`, which hold a whole entry of `length`; null for nothing. */
+export function faultOfEntry(bytes: Buffer, at: number, length: number): string | null {
+  const start = at + entryHeadBytes;
+  const sum = adler32(bytes, start, start + length);
+  if (bytes.readUInt32BE(at) !== 0 || bytes.readUInt32BE(at + 4) !== sum) return 'wrong checksum';
+  if (bytes[start + length] !== endOfEntry) return 'wrong end byte';
+  return null;
+}
+
+export type TreeDigestAt = ReturnType<typeof TxnDigest.read>;
+
+/** Its bytes are a view of a larger stretch that was read for it: copy what outlives the entry. */
+export class LogEntry {
+  readonly file: string;
+  readonly offset: number;
+  readonly bytes: Buffer;
+  readonly zxid: bigint;
+  #decoded: { body: TxnBody; digest: TreeDigestAt | null } | undefined;
+
+  constructor(file: string, offset: number, bytes: Buffer) {
+    this.file = file;
+    this.offset = offset;
+    this.bytes = bytes;
+    this.zxid = zxidOfTxn(bytes);
+  }
+
+  get header(): ReturnType<typeof TxnHeader.read> {
+    return TxnHeader.read(new Reader(this.bytes));
+  }
+
+  /** What the transaction does. Throws `ProtocolError` where the bytes are none. */
+  get body(): TxnBody {
+    return this.#decode().body;
+  }
+
+  /** The sum over the whole tree after this transaction, where the writer kept one. */
+  get digest(): TreeDigestAt | null {
+    return this.#decode().digest;
+  }
+
+  #decode() {
+    this.#decoded ??= decodeTxn(this.bytes);
+    return this.#decoded;
+  }
+}
+
+export function decodeTxn(bytes: Buffer): { body: TxnBody; digest: TreeDigestAt | null } {
+  const reader = new Reader(bytes);
+  const { type } = TxnHeader.read(reader);
+  try {
+    const body = readTxn(type, reader);
+    return { body, digest: reader.remaining === 0 ? null : readDigest(reader) };
+  } catch (error) {
+    const old = error instanceof ProtocolError ? decodeOldTxn(type, bytes) : null;
+    if (old === null) throw error;
+    return old;
+  }
+}
+
+/**
+ * The two shapes that Apache's SerializeUtils tries when the first does not fit: a create of 3.4, which
+ * has no digest behind it, and a close by a server that was told not to log the paths.
+ */
+function decodeOldTxn(type: number, bytes: Buffer): ReturnType<typeof decodeTxn> | null {
+  const rest = bytes.subarray(TxnHeader.width);
+  if (type === txns.create.code) {
+    try {
+      const txn = { ...readCreateV0(rest), parentCVersion: -1 };
+      return { body: { type: 'create', txn }, digest: null };
+    } catch {
+      return null;
+    }
+  }
+  if (type === txns.closeSession.code && rest.length === TxnDigest.width) {
+    const body: TxnBody = { type: 'closeSession', txn: { paths2Delete: [] } };
+    return { body, digest: TxnDigest.read(new Reader(rest)) };
+  }
+  return null;
+}
+
+function readDigest(reader: Reader): TreeDigestAt {
+  const digest = TxnDigest.read(reader);
+  reader.finish();
+  return digest;
+}

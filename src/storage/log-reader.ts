@@ -1,0 +1,181 @@
+/**
+ * Reads a log from front to back, a stretch at a time.
+ *
+ * In: a file. Out: each entry, its checksum verified, and at the end how the log ended (log-tail.ts).
+ * Memory is bounded by the largest entry, whatever the file claims. Nothing is changed on disk.
+ *
+ *   clean     zeros or nothing behind the last entry
+ *   torn      a batch that was being written when the server stopped; it was never acknowledged
+ *   damaged   anything else: what was there once can't be read any more
+ *   empty     no header and nothing behind it: the file was just being made (ZOOKEEPER-2332)
+ */
+
+import { Reader } from '../jute/index.ts';
+import { FileHeader } from '../protocol/index.ts';
+import type { Mark } from './durable-mark.ts';
+import type { LogFile } from './file-names.ts';
+import type { FileSystem, StoredFile } from './file-system.ts';
+import {
+  entryBytesAround,
+  entryHeadBytes,
+  faultOfEntry,
+  LogEntry,
+  txnBytesMax,
+  txnBytesMin,
+} from './log-entry.ts';
+import { judgeTail, type LogEnd } from './log-tail.ts';
+import { logHeaderBytes, logMagic, logVersion } from './log-writer.ts';
+import { zxidText } from './storage-error.ts';
+
+export type { LogEnd } from './log-tail.ts';
+
+export interface LogSummary {
+  readonly file: LogFile;
+  readonly entries: number;
+  readonly firstZxid: bigint | null;
+  readonly lastZxid: bigint | null;
+  readonly end: LogEnd | { readonly kind: 'empty'; readonly offset: 0 };
+}
+
+const stretchBytes = 1024 * 1024;
+
+export class LogReader {
+  readonly #file: LogFile;
+  readonly #markOffset: number | null;
+  readonly #source: StoredFile;
+  readonly #size: number;
+  #bytes: Buffer = Buffer.alloc(0);
+  /** Where in `#bytes` the next entry starts, and where `#bytes` starts in the file. */
+  #at = 0;
+  #base = 0;
+  #entries = 0;
+  #firstZxid: bigint | null = null;
+  #lastZxid: bigint | null = null;
+
+  private constructor(file: LogFile, source: StoredFile, size: number, mark: Mark | null) {
+    this.#file = file;
+    this.#source = source;
+    this.#size = size;
+    this.#markOffset = mark && (mark.log === file.zxid ? mark.offset : 0);
+  }
+
+  static async open(fs: FileSystem, file: LogFile, mark: Mark | null = null): Promise<LogReader> {
+    const source = await fs.open(file.path, 'read');
+    return new LogReader(file, source, await source.size(), mark);
+  }
+
+  close(): Promise<void> {
+    return this.#source.close();
+  }
+
+  /**
+   * Calls `onEntry` for each entry, in order. What it throws ends the reading and is thrown on;
+   * returning false ends it too, with what was read so far as the end.
+   */
+  async read(onEntry: (entry: LogEntry) => unknown): Promise<LogSummary> {
+    const fault = await this.#readHeader();
+    if (fault !== null) return this.#summary(await this.#endWithoutHeader(fault));
+    for (;;) {
+      const entry = this.#parse();
+      if (typeof entry === 'number') {
+        if (await this.#has(entry)) continue;
+        return this.#summary(await this.#judge(this.#offset, 'cut short'));
+      }
+      if (typeof entry === 'string') {
+        return this.#summary(await this.#judge(this.#offset, entry));
+      }
+      const what = this.#faultOfZxid(entry.zxid);
+      if (what !== null) {
+        return this.#summary({ kind: 'damaged', offset: entry.offset, what, behind: null });
+      }
+      this.#at += entry.bytes.length + entryBytesAround;
+      this.#firstZxid ??= entry.zxid;
+      this.#lastZxid = entry.zxid;
+      this.#entries += 1;
+      if (onEntry(entry) === false) return this.#summary({ kind: 'clean', offset: this.#offset });
+    }
+  }
+
+  get #offset(): number {
+    return this.#base + this.#at;
+  }
+
+  #summary(end: LogSummary['end']): LogSummary {
+    return {
+      file: this.#file,
+      entries: this.#entries,
+      firstZxid: this.#firstZxid,
+      lastZxid: this.#lastZxid,
+      end,
+    };
+  }
+
+  async #readHeader(): Promise<string | null> {
+    if (!(await this.#has(logHeaderBytes))) return 'the header is cut short';
+    const { magic, version } = FileHeader.read(new Reader(this.#bytes, 0, logHeaderBytes));
+    this.#at = logHeaderBytes;
+    if (magic !== logMagic) return 'the header is not that of a log';
+    return version === logVersion ? null : `the log is of version ${version}`;
+  }
+
+  /**
+   * The header is synced before anything is acknowledged, so a file without one held nothing: if it
+   * is short or all zeros. With anything else in it, it is a log that has lost its header.
+   */
+  async #endWithoutHeader(what: string): Promise<LogSummary['end']> {
+    const end = await this.#judge(0, what);
+    if (end.kind === 'clean' || (end.kind === 'torn' && this.#size < logHeaderBytes)) {
+      return { kind: 'empty', offset: 0 };
+    }
+    return { kind: 'damaged', offset: 0, what, behind: end.kind === 'damaged' ? end.behind : null };
+  }
+
+  /** The next entry, or how many bytes it takes to have it, or what is wrong with it. */
+  #parse(): LogEntry | number | string {
+    const here = this.#bytes.length - this.#at;
+    if (here < entryHeadBytes) return entryHeadBytes;
+    const length = this.#bytes.readInt32BE(this.#at + 8);
+    if (length < txnBytesMin || length > txnBytesMax) return `an entry of length ${length}`;
+    if (here < length + entryBytesAround) return length + entryBytesAround;
+    const fault = faultOfEntry(this.#bytes, this.#at, length);
+    if (fault !== null) return fault;
+    const start = this.#at + entryHeadBytes;
+    const bytes = this.#bytes.subarray(start, start + length);
+    return new LogEntry(this.#file.path, this.#offset, bytes);
+  }
+
+  #faultOfZxid(zxid: bigint): string | null {
+    if (this.#lastZxid === null) {
+      if (zxid === this.#file.zxid) return null;
+      return `the first zxid is ${zxidText(zxid)}, not the one that the file is named for`;
+    }
+    if (zxid > this.#lastZxid) return null;
+    return `zxid ${zxidText(zxid)} after ${zxidText(this.#lastZxid)}: zxids must rise`;
+  }
+
+  #judge(offset: number, what: string): Promise<LogEnd> {
+    return judgeTail({
+      file: this.#source,
+      size: this.#size,
+      offset,
+      what,
+      lastZxid: this.#lastZxid ?? this.#file.zxid - 1n,
+      markOffset: this.#markOffset,
+    });
+  }
+
+  /** Whether `length` bytes follow; reads on where they aren't here yet. */
+  async #has(length: number): Promise<boolean> {
+    if (this.#bytes.length - this.#at >= length) return true;
+    const left = this.#bytes.subarray(this.#at);
+    // New memory each time, since entries handed out are views of the old.
+    const ahead = Math.min(stretchBytes, this.#size - this.#offset);
+    const next = Buffer.allocUnsafeSlow(Math.max(ahead, length));
+    left.copy(next);
+    this.#base += this.#at;
+    this.#at = 0;
+    const more = await this.#source.read(next.subarray(left.length), this.#base + left.length);
+    this.#bytes = next.subarray(0, left.length + more);
+    return this.#bytes.length >= length;
+  }
+}

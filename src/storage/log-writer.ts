@@ -1,0 +1,278 @@
+/**
+ * The transaction log, byte for byte as ZooKeeper writes it.
+ *
+ *   header   "ZKLG"  version:int = 2  dbid:long = 0
+ *   entry*   see log-entry.ts
+ *   padding  zeros: the file is grown ahead of the data
+ *
+ * In: txns in the order of their zxid. Out: a promise per batch, kept once the batch is on disk.
+ *
+ * Group commit: while one batch is being synced the next ones collect, and then go out together, in
+ * one write and one sync. A new file's header and name are on disk before the first batch is written,
+ * so a file without a header held nothing that anybody was told of.
+ *
+ * A write or sync that fails is final. The kernel drops what it could not write and calls the pages
+ * clean, so that a second sync would succeed and mean nothing.
+ */
+
+import { join } from 'node:path';
+import { encode } from '../jute/index.ts';
+import { FileHeader } from '../protocol/index.ts';
+import { type Clock, type Deferred, deferred, systemClock } from '../support/index.ts';
+import { MarkWriter } from './durable-mark.ts';
+import { logName } from './file-names.ts';
+import { type FileSystem, realFileSystem, type StoredFile } from './file-system.ts';
+import { checkTxnSize, entryBytesAround, putEntry, zxidOfTxn } from './log-entry.ts';
+import { Preallocation } from './preallocation.ts';
+import { StorageError, zxidText } from './storage-error.ts';
+import { mayFollow } from './zxids.ts';
+
+export const logMagic = 0x5a4b4c47; // ZKLG
+export const logVersion = 2;
+export const logHeaderBytes: number = FileHeader.width;
+
+export const preallocBytesDefault = 64 * 1024 * 1024;
+/** The most that one write takes, but for a single larger txn: what a power cut can tear at most. */
+export const batchBytesMax = 4 * 1024 * 1024;
+
+export interface LogWriterOptions {
+  /** The folder of the logs themselves: dataLogDir/version-2. */
+  readonly folder: string;
+  /** The last zxid recovered; 0 in a new directory. */
+  readonly lastZxid: bigint;
+  readonly fs?: FileSystem;
+  readonly clock?: Clock;
+  /** How much a file is grown ahead; 0 for not at all. */
+  readonly preallocBytes?: number;
+  /** Acknowledges what a power cut may take away again. For tests and throw-away data. */
+  readonly unsafeNoFsync?: boolean;
+  /** Told once, when the log has failed for good. */
+  readonly onFailure?: (error: StorageError) => void;
+}
+
+/** Entries that go to disk together. */
+interface Batch {
+  bytes: Buffer;
+  length: number;
+  readonly firstZxid: bigint;
+  lastZxid: bigint;
+  readonly startsFile: boolean;
+  readonly done: Deferred<void>;
+}
+
+interface OpenLog {
+  readonly file: StoredFile;
+  readonly zxid: bigint;
+  readonly space: Preallocation;
+  position: number;
+}
+
+const batchBytesInitial = 64 * 1024;
+
+export class LogWriter {
+  readonly #fs: FileSystem;
+  readonly #options: LogWriterOptions;
+  readonly #queue: Batch[] = [];
+  #draining: Promise<void> | undefined;
+  #log: OpenLog | undefined;
+  #mark: MarkWriter | undefined;
+  #spare: Buffer | undefined;
+  #startsFile = true;
+  #isClosed = false;
+  #failure: StorageError | null = null;
+  #lastZxid: bigint;
+  #lastDurableZxid: bigint;
+  #pendingBytes = 0;
+
+  constructor(options: LogWriterOptions) {
+    this.#options = options;
+    this.#fs = options.fs ?? realFileSystem;
+    this.#lastZxid = options.lastZxid;
+    this.#lastDurableZxid = options.lastZxid;
+  }
+
+  /** The last one taken, on disk or not. */
+  get lastZxid(): bigint {
+    return this.#lastZxid;
+  }
+
+  get lastDurableZxid(): bigint {
+    return this.#lastDurableZxid;
+  }
+
+  /** Taken and not on disk yet: when it grows, the disk is slower than the clients. */
+  get pendingBytes(): number {
+    return this.#pendingBytes;
+  }
+
+  /** Bytes of entries in the file being written, with its header; 0 before the first. */
+  get fileBytes(): number {
+    return this.#log?.position ?? 0;
+  }
+
+  get failure(): StorageError | null {
+    return this.#failure;
+  }
+
+  /**
+   * Takes txns, each encoded as header, record and digest, and resolves when all of them are on disk.
+   * The bytes are copied before it returns. A txn that is too large or out of order rejects the whole
+   * call before anything is written, and the log goes on; every other rejection is final.
+   */
+  append(txns: readonly Buffer[]): Promise<void> {
+    try {
+      this.#check(txns);
+    } catch (error) {
+      return Promise.reject(error);
+    }
+    if (txns.length === 0) return Promise.resolve();
+    for (const txn of txns) this.#take(txn);
+    const { done } = this.#queue.at(-1)!;
+    this.#draining ??= this.#drain();
+    return done.promise;
+  }
+
+  /** What is appended from now on goes into a new file, named for its first zxid. */
+  roll(): void {
+    this.#startsFile = true;
+  }
+
+  /** Waits for what was taken, cuts the padding off and lets go of the file. */
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    await this.#draining;
+    try {
+      await this.#finishFile();
+    } finally {
+      await this.#mark?.close();
+    }
+  }
+
+  #check(txns: readonly Buffer[]): void {
+    if (this.#failure !== null) throw this.#failure;
+    if (this.#isClosed) throw new StorageError('CLOSED', 'append after close');
+    let last = this.#lastZxid;
+    for (const txn of txns) {
+      checkTxnSize(txn);
+      const zxid = zxidOfTxn(txn);
+      // What recovery would refuse as a gap must not be written in the first place.
+      if (!mayFollow(zxid, last)) {
+        throw new StorageError('ZXID_ORDER', `${zxidText(zxid)} after ${zxidText(last)}`);
+      }
+      last = zxid;
+    }
+  }
+
+  #take(txn: Buffer): void {
+    const zxid = zxidOfTxn(txn);
+    const length = txn.length + entryBytesAround;
+    let batch = this.#queue.at(-1);
+    if (batch === undefined || this.#startsFile || batch.length + length > batchBytesMax) {
+      batch = this.#newBatch(zxid);
+    }
+    batch.bytes = withRoom(batch.bytes, batch.length, length);
+    batch.length = putEntry(batch.bytes, batch.length, txn);
+    batch.lastZxid = zxid;
+    this.#lastZxid = zxid;
+    this.#pendingBytes += length;
+  }
+
+  #newBatch(firstZxid: bigint): Batch {
+    const bytes = this.#spare ?? Buffer.allocUnsafeSlow(batchBytesInitial);
+    this.#spare = undefined;
+    const batch: Batch = {
+      bytes,
+      length: 0,
+      firstZxid,
+      lastZxid: firstZxid,
+      startsFile: this.#startsFile,
+      done: deferred(),
+    };
+    batch.done.promise.catch(() => {}); // an append of several batches looks at the last one alone
+    this.#startsFile = false;
+    this.#queue.push(batch);
+    return batch;
+  }
+
+  /** The loop of the log's life: one batch after the other, until there is none or one fails. */
+  async #drain(): Promise<void> {
+    for (let batch = this.#queue.shift(); batch !== undefined; batch = this.#queue.shift()) {
+      try {
+        await this.#commit(batch);
+      } catch (error) {
+        this.#fail(error, batch);
+        break;
+      }
+      this.#lastDurableZxid = batch.lastZxid;
+      this.#pendingBytes -= batch.length;
+      this.#spare = batch.bytes.length <= batchBytesMax ? batch.bytes : undefined;
+      batch.done.resolve();
+    }
+    this.#draining = undefined;
+  }
+
+  async #commit(batch: Batch): Promise<void> {
+    if (batch.startsFile) await this.#startFile(batch.firstZxid);
+    const log = this.#log!;
+    const end = log.position + batch.length;
+    await log.space.reserve(end);
+    await log.file.write(batch.bytes.subarray(0, batch.length), log.position);
+    if (!this.#options.unsafeNoFsync) await log.file.sync();
+    log.position = end;
+    log.space.ahead(end);
+    this.#mark?.moveTo({ log: log.zxid, offset: end });
+  }
+
+  async #startFile(zxid: bigint): Promise<void> {
+    await this.#finishFile();
+    const { folder, unsafeNoFsync, clock = systemClock } = this.#options;
+    const { preallocBytes = preallocBytesDefault } = this.#options;
+    if (!unsafeNoFsync) this.#mark ??= await MarkWriter.open(this.#fs, folder, clock);
+    // Made anew or not at all: a file of that name would hold txns that recovery has not seen.
+    const file = await this.#fs.open(join(folder, logName(zxid)), 'create');
+    const space = new Preallocation(file, logHeaderBytes, preallocBytes);
+    this.#log = { file, zxid, space, position: logHeaderBytes };
+    await file.write(logHeader, 0);
+    await space.start();
+    if (unsafeNoFsync) return;
+    await file.sync();
+    await this.#fs.syncFolder(folder);
+  }
+
+  async #finishFile(): Promise<void> {
+    const log = this.#log;
+    if (log === undefined) return;
+    this.#log = undefined;
+    await log.space.settled();
+    try {
+      // After a failure nothing is certain about what lies where: recovery decides, and cuts.
+      if (this.#failure === null) await log.file.truncate(log.position);
+    } finally {
+      await log.file.close();
+    }
+  }
+
+  #fail(cause: unknown, batch: Batch): void {
+    const error = new StorageError('WRITE_FAILED', String(cause), {
+      cause,
+      file: this.#log && join(this.#options.folder, logName(this.#log.zxid)),
+      offset: this.#log?.position,
+      zxids: { from: batch.firstZxid, to: this.#lastZxid },
+      lastDurableZxid: this.#lastDurableZxid,
+    });
+    this.#failure = error;
+    batch.done.reject(error);
+    for (const waiting of this.#queue.splice(0)) waiting.done.reject(error);
+    this.#options.onFailure?.(error);
+  }
+}
+
+const logHeader: Buffer = encode(FileHeader, { magic: logMagic, version: logVersion, dbid: 0n });
+
+function withRoom(bytes: Buffer, used: number, wanted: number): Buffer {
+  if (used + wanted <= bytes.length) return bytes;
+  const grown = Buffer.allocUnsafeSlow(Math.max(used + wanted, bytes.length * 2));
+  bytes.copy(grown, 0, 0, used);
+  return grown;
+}

@@ -1,0 +1,48 @@
+/**
+ * A snapshot, byte for byte as ZooKeeper writes it. Longs and ints are jute's, so are strings.
+ *
+ *   header     "ZKSN"  version:int = 2  dbid:long = -1
+ *   sessions   count:int  { id:long  timeoutMs:int }*
+ *   ACLs       count:int  { id:long  acl:vector<ACL> }*
+ *   nodes      { path:string  data:buffer  aclId:long  StatPersisted }*  "/"     the root's path is ""
+ *   seal       adler32:long  "/"         of everything so far; the sum then runs on through the seal
+ *   digest     zxid:long  version:int  value:long  seal          not before 3.6
+ *   lastZxid   zxid:long  seal                                   not before 3.9
+ *
+ * The file is named for the zxid at which it was begun. Where the tree changes meanwhile (Apache's does)
+ * the snapshot is fuzzy: nodes may be newer than its name. Replaying the log from the name's zxid mends
+ * that, and the digest's zxid says from where on the tree is exact again.
+ */
+
+import type { Acl, StatPersisted } from '../protocol/index.ts';
+
+export const snapshotMagic = 0x5a4b534e; // ZKSN
+export const snapshotVersion = 2;
+export const snapshotDbid = -1n;
+/** In place of a path: the end of the nodes, and the end of each seal. */
+export const endPath = '/';
+/** What stands for the open ACL without being in the list. */
+export const openAclId = -1;
+
+export interface SnapshotNode {
+  /** Empty for the root. */
+  readonly path: string;
+  readonly data: Buffer | null;
+  /** A number from the snapshot's list of ACLs, or -1. */
+  readonly acl: number;
+  readonly stat: StatPersisted;
+}
+
+/** The sum over the tree (tree-digest.ts) as it was right after `zxid`. */
+export interface ZxidDigest {
+  readonly zxid: bigint;
+  readonly version: number;
+  readonly value: bigint;
+}
+
+/** Told what a snapshot holds, in this order: sessions, ACLs, nodes (parents before children). */
+export interface SnapshotSink {
+  session(id: bigint, timeoutMs: number): void;
+  acl(id: number, acl: Acl[]): void;
+  node(node: SnapshotNode): void;
+}

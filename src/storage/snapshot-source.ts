@@ -1,0 +1,69 @@
+/**
+ * A snapshot file as a stream of its plain bytes, inflated where it is compressed.
+ *
+ * What inflates is not trusted: a few kilobytes can claim to be terabytes. So there is a cap on the
+ * size, and one on how many times its own size a file may become.
+ */
+
+import { Readable } from 'node:stream';
+import { createGunzip } from 'node:zlib';
+import type { SnapshotFile } from './file-names.ts';
+import type { StoredFile } from './file-system.ts';
+import { unsnappy } from './snappy.ts';
+import { StorageError } from './storage-error.ts';
+
+export interface InflateLimits {
+  /** The most that a snapshot may hold; ten times what a server's memory usually does. */
+  readonly snapshotBytesMax?: number;
+  /** The most that a byte may become. Real trees compress three to thirty times. */
+  readonly inflateRatioMax?: number;
+}
+
+const snapshotBytesMaxDefault = 64 * 1024 ** 3;
+const inflateRatioMaxDefault = 200;
+/** A ratio says little about a small file, and a small file does little harm. */
+const ratioCountsFromBytes = 64 * 1024 ** 2;
+const chunkBytes = 1024 * 1024;
+
+export async function* snapshotBytes(
+  snapshot: SnapshotFile,
+  file: StoredFile,
+  limits: InflateLimits,
+): AsyncGenerator<Buffer> {
+  const { snapshotBytesMax = snapshotBytesMaxDefault } = limits;
+  const { inflateRatioMax = inflateRatioMaxDefault } = limits;
+  const size = await file.size();
+  const bytesMax =
+    snapshot.compression === 'none'
+      ? snapshotBytesMax
+      : Math.min(snapshotBytesMax, Math.max(ratioCountsFromBytes, size * inflateRatioMax));
+  let total = 0;
+  for await (const chunk of inflated(snapshot, stored(file, size))) {
+    total += chunk.length;
+    if (total > bytesMax) {
+      const what = `more than ${bytesMax} bytes once inflated, from ${size}`;
+      throw new StorageError('DAMAGED_SNAPSHOT', what, { file: snapshot.path });
+    }
+    yield chunk;
+  }
+}
+
+function inflated({ compression }: SnapshotFile, chunks: AsyncGenerator<Buffer>) {
+  if (compression === 'snappy') return unsnappy(chunks);
+  if (compression === 'none') return chunks;
+  const source = Readable.from(chunks);
+  const gunzip = createGunzip({ chunkSize: chunkBytes });
+  source.on('error', (error) => gunzip.destroy(error));
+  gunzip.on('close', () => source.destroy());
+  return source.pipe(gunzip) as AsyncIterable<Buffer>;
+}
+
+async function* stored(file: StoredFile, size: number): AsyncGenerator<Buffer> {
+  for (let position = 0; ; ) {
+    const chunk = Buffer.allocUnsafeSlow(Math.min(chunkBytes, size - position));
+    const length = await file.read(chunk, position);
+    if (length === 0) return;
+    yield chunk.subarray(0, length);
+    position += length;
+  }
+}

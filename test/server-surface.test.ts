@@ -1,0 +1,327 @@
+/** What a running server shows of itself: four-letter words, the admin server, metrics, the audit log. */
+
+import { connect as dial } from 'node:net';
+import { expect, test } from 'vitest';
+import { connect } from '../src/client/index.ts';
+import {
+  type AdminServer,
+  Audit,
+  fourLetterWords,
+  metricsOf,
+  type RunningServer,
+  type ServerOptions,
+  startAdminServer,
+  startServer,
+} from '../src/server/index.ts';
+
+const start = (options: ServerOptions = {}) =>
+  startServer({ port: 0, inMemory: true, fourLetterWords: '*', ...options });
+
+function ask(port: number, bytes: string | Buffer): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const socket = dial(port, '127.0.0.1');
+    const chunks: Buffer[] = [];
+    socket.on('connect', () => socket.write(bytes));
+    socket.on('data', (chunk) => chunks.push(chunk));
+    socket.on('error', reject);
+    socket.on('close', () => resolve(Buffer.concat(chunks).toString()));
+  });
+}
+
+async function withAdmin(
+  server: RunningServer,
+  body: (
+    admin: AdminServer,
+    get: (path: string, init?: RequestInit) => Promise<Response>,
+  ) => unknown,
+) {
+  const admin = await startAdminServer(server.facts, { port: 0 });
+  try {
+    await body(admin, (path, init) => fetch(`http://127.0.0.1:${admin.port}${path}`, init));
+  } finally {
+    await admin.close();
+  }
+}
+
+test('only srvr is answered where no word is on the whitelist', async () => {
+  await using server = await startServer({ port: 0, inMemory: true });
+
+  expect(await ask(server.port, 'srvr')).toMatch(/^Zookeeper version: 3\.9\.5-.*\nLatency min/);
+  for (const word of Object.keys(fourLetterWords).filter((each) => each !== 'srvr')) {
+    expect(await ask(server.port, word)).toBe(
+      `${word} is not executed because it is not in the whitelist.\n`,
+    );
+  }
+});
+
+test('every word is answered where the whitelist says so', async () => {
+  await using server = await start();
+  const silent = ['hash', 'stmk'];
+
+  for (const word of Object.keys(fourLetterWords)) {
+    const answer = await ask(server.port, word);
+    if (silent.includes(word)) expect(answer).toBe('');
+    else expect(answer, word).not.toMatch(/^$|whitelist/);
+  }
+});
+
+test('four letters that are no word are a length, and close the link', async () => {
+  await using server = await start();
+
+  expect(await ask(server.port, 'abcd')).toBe('');
+});
+
+test('a word may come byte by byte, and with a line end behind it', async () => {
+  await using server = await start();
+
+  expect(await ask(server.port, 'ruok\n')).toBe('imok');
+});
+
+test('the trace mask is set by the eight bytes behind the word', async () => {
+  await using server = await start();
+  const mask = Buffer.alloc(12);
+  mask.write('stmk');
+  mask.writeBigInt64BE(0x132n, 4);
+
+  expect(await ask(server.port, mask)).toBe('306');
+  expect(await ask(server.port, 'gtmk')).toBe('306');
+});
+
+test('cons shows what a session did, and crst forgets it', async () => {
+  await using server = await start();
+  const client = await connect(server.address);
+  const hex = `0x${client.sessionId!.toString(16)}`;
+  await client.create('/a');
+  await client.exists('/a');
+
+  const before = await ask(server.port, 'cons');
+  await ask(server.port, 'crst');
+  const after = await ask(server.port, 'cons');
+  await client.close();
+
+  expect(before).toMatch(
+    new RegExp(
+      `^ /127\\.0\\.0\\.1:\\d+\\[1\\]\\(queued=0,recved=3,sent=3,sid=${hex},lop=EXIS,est=\\d+,to=\\d+,lcxid=0x\\w+,lzxid=0x2,lresp=\\d+,llat=\\d+,minlat=\\d+,avglat=\\d+,maxlat=\\d+\\)$`,
+      'm',
+    ),
+  );
+  expect(before).toMatch(/^ \/127\.0\.0\.1:\d+\[0\]\(queued=0,recved=1,sent=0\)\n\n$/m);
+  expect(after).toMatch(/recved=0,sent=0,sid=\w+,lop=NA,.*,lzxid=0xf{16},lresp=0,/);
+});
+
+test('dump shows sessions by their end, and ephemeral nodes by their owner', async () => {
+  await using server = await start();
+  const client = await connect(server.address);
+  const hex = `0x${client.sessionId!.toString(16)}`;
+  await client.create('/e', { mode: 'ephemeral' });
+
+  const dump = await ask(server.port, 'dump');
+  await client.close();
+
+  expect(dump).toMatch(
+    /^SessionTracker dump:\nSession Sets \(1\)\/\(1\):\n1 expire at \w{3} \w{3} \d\d \d\d:\d\d:\d\d UTC \d{4}:\n/,
+  );
+  expect(dump).toContain(`Sessions with Ephemerals (1):\n${hex}:\n\t/e\n`);
+});
+
+test('watches are listed by session and by path, and counted', async () => {
+  await using server = await start();
+  const client = await connect(server.address);
+  const hex = `0x${client.sessionId!.toString(16)}`;
+  await client.create('/a');
+  await client.exists('/a', { watch: () => {} });
+
+  const [wchc, wchp, wchs] = [
+    await ask(server.port, 'wchc'),
+    await ask(server.port, 'wchp'),
+    await ask(server.port, 'wchs'),
+  ];
+  await client.close();
+
+  expect(wchc).toBe(`${hex}\n\t/a\n\n`);
+  expect(wchp).toBe(`/a\n\t${hex}\n\n`);
+  expect(wchs).toBe('1 connections watching 1 paths\nTotal watches:1\n');
+});
+
+test('a list of watches without end is cut, and says so', async () => {
+  await using server = await start();
+  const watcher = { watcherId: 1n, mayRead: () => true, deliver: () => {} };
+  const long = 'x'.repeat(200);
+  for (let i = 0; i < 20_000; i++) server.engine.watches.data.add(`/${long}${i}`, watcher, 1);
+
+  for (const word of ['wchc', 'wchp']) {
+    const answer = await ask(server.port, word);
+    expect(answer.length).toBeLessThan(4 * 1024 * 1024);
+    expect(answer).toMatch(/there is more than is shown\n$/);
+  }
+});
+
+test('a path can not break a line of an answer', async () => {
+  await using server = await start();
+  const watcher = { watcherId: 1n, mayRead: () => true, deliver: () => {} };
+  server.engine.watches.data.add('/a\nMode: leader\u001b[2J', watcher, 1);
+
+  expect(await ask(server.port, 'wchp')).toBe('/a\\u000aMode: leader\\u001b[2J\n\t0x1\n\n');
+});
+
+test('srst forgets latencies and packets', async () => {
+  await using server = await start();
+  const client = await connect(server.address);
+  await client.create('/a');
+
+  const answer = await ask(server.port, 'srst');
+  const srvr = await ask(server.port, 'srvr');
+  await client.close();
+
+  expect(answer).toBe('Server stats reset.\n');
+  expect(srvr).toContain('Latency min/avg/max: 0/0.0/0\n');
+});
+
+test('the admin server answers by every name, and an unknown command in words', async () => {
+  await using server = await start();
+  await withAdmin(server, async (_, get) => {
+    const json = async (path: string) => (await get(`/commands/${path}`)).json();
+
+    expect(await json('ruok')).toEqual({ command: 'ruok', error: null });
+    expect(await json('srvr')).toMatchObject({ command: 'server_stats', read_only: false });
+    expect(await json('server_stats')).toMatchObject({ command: 'server_stats' });
+    expect(await json('nonsense')).toEqual({
+      command: 'nonsense',
+      error: 'Unknown command: nonsense',
+    });
+    expect(await (await get('/commands')).text()).toContain(
+      '<a href="/commands/configuration">configuration</a>\n<br/>\n',
+    );
+    expect((await get('/')).status).toBe(404);
+  });
+});
+
+test('a session id is a whole number in JSON, as Java writes it', async () => {
+  await using server = await start();
+  const client = await connect(server.address);
+  await withAdmin(server, async (_, get) => {
+    const text = await (await get('/commands/connections')).text();
+
+    expect(text).toContain(`"session_id" : ${client.sessionId},`);
+  });
+  await client.close();
+});
+
+test('snapshot and restore want somebody who may, and then are off', async () => {
+  const superDigest = 'super:D/InIHSb7yEEbrWz8b9l71RjZJU=';
+  await using server = await start({ superDigest });
+  const client = await connect(server.address, {
+    auth: [{ scheme: 'digest', auth: 'super:test' }],
+  });
+  await client.setAcl('/', [{ perms: 1, id: { scheme: 'world', id: 'anyone' } }]);
+  await client.close();
+  await withAdmin(server, async (_, get) => {
+    const status = async (authorization?: string) =>
+      (
+        await get('/commands/snapshot', {
+          ...(authorization === undefined ? {} : { headers: { authorization } }),
+        })
+      ).status;
+
+    expect(await status()).toBe(401);
+    expect(await status('nonsense x')).toBe(401);
+    expect(await status('digest ann:guess')).toBe(403);
+    expect(await status('digest super:test')).toBe(503);
+  });
+});
+
+test('a foreign host name and a cross-site request are refused', async () => {
+  await using server = await start();
+  await withAdmin(server, async (admin, get) => {
+    const rebound = await ask(
+      admin.port,
+      'GET /commands/conf HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n',
+    );
+
+    expect(rebound).toMatch(/^HTTP\/1\.1 421 /);
+    expect(
+      (await get('/commands/crst', { headers: { 'sec-fetch-site': 'cross-site' } })).status,
+    ).toBe(403);
+  });
+});
+
+test('health is of the process, readiness of the service', async () => {
+  await using server = await start();
+  await withAdmin(server, async (_, get) => {
+    expect([(await get('/healthz')).status, (await get('/readyz')).status]).toEqual([200, 200]);
+
+    await server.engine.stop();
+
+    expect([(await get('/healthz')).status, (await get('/readyz')).status]).toEqual([200, 503]);
+    expect(await (await get('/commands/srvr')).json()).toEqual({
+      command: 'srvr',
+      error: 'This ZooKeeper instance is not currently serving requests',
+    });
+  });
+});
+
+test('metrics count what happened', async () => {
+  await using server = await start();
+  const client = await connect(server.address);
+  await client.create('/a');
+  await client.exists('/a', { watch: () => {} });
+  await client.set('/a', 'x');
+  for (let i = 0; i < 10; i++) await client.get('/a');
+
+  const metrics = new Map(metricsOf(server.facts).map((metric) => [metric.name, metric]));
+  await client.close();
+
+  expect(metrics.get('znode_count')).toMatchObject({ type: 'gauge', value: 6 });
+  expect(metrics.get('connection_request_count')).toMatchObject({ value: 1 });
+  expect(metrics.get('updatelatency')).toMatchObject({ type: 'summary', count: 2 });
+  const reads = metrics.get('readlatency')!;
+  if (reads.type !== 'summary') throw new Error('readlatency is a summary');
+  expect(reads.count).toBeGreaterThanOrEqual(10);
+  expect(reads.quantiles.get(0.99)).toBeGreaterThan(0);
+  expect(reads.quantiles.get(0.99)).toBeLessThanOrEqual(reads.max);
+  expect(reads.buckets!.at(-1)).toEqual([Infinity, reads.count]);
+  expect(metrics.get('node_changed_watch_count')).toMatchObject({ count: 1, sum: 1 });
+  expect(metrics.get('bytes_received_count')).toMatchObject({ type: 'counter' });
+});
+
+test('the audit log has a line for each change, in the words of Apache', async () => {
+  const lines: string[] = [];
+  const audit = new Audit(
+    (line) => lines.push(line),
+    () => server.engine.auth,
+  );
+  await using server: RunningServer = await start({
+    onCommitted: (call, applied) => audit.committed(call, applied),
+  });
+  const client = await connect(server.address, {
+    auth: [{ scheme: 'digest', auth: 'ann:canary' }],
+  });
+  const session = `session=0x${client.sessionId!.toString(16)}`;
+  await client.create('/a');
+  await client.create('/a/e', { mode: 'ephemeral' });
+  await client.set('/a', 'secret-data');
+  await client.setAcl('/a', [{ perms: 31, id: { scheme: 'auth', id: '' } }]);
+  await client.delete('/none').catch(() => {});
+  await client.multi([
+    { op: 'create', path: '/m' },
+    { op: 'delete', path: '/m' },
+  ]);
+  await client.close();
+
+  const who = `${session}\tuser=127.0.0.1,ann\tip=127.0.0.1`;
+  expect(lines.slice(0, 7)).toEqual([
+    `${who}\toperation=create\tznode=/a\tznode_type=persistent\tresult=success`,
+    `${who}\toperation=create\tznode=/a/e\tznode_type=ephemeral\tresult=success`,
+    `${who}\toperation=setData\tznode=/a\tresult=success`,
+    `${who}\toperation=setAcl\tznode=/a\tacl=auth::cdrwa\tresult=success`,
+    `${who}\toperation=delete\tznode=/none\tresult=failure`,
+    `${who}\toperation=create\tznode=/m\tznode_type=persistent\tresult=success`,
+    `${who}\toperation=delete\tznode=/m\tresult=success`,
+  ]);
+  expect(lines.at(-1)).toMatch(
+    new RegExp(
+      `^${session}\tuser=\\S+\toperation=ephemeralZNodeDeletionOnSessionCloseOrExpire\tznode=/a/e\tresult=success$`,
+    ),
+  );
+  expect(lines.join()).not.toMatch(/canary|secret-data/);
+});

@@ -1,0 +1,241 @@
+import { expect, test } from 'vitest';
+import { type Client, isZkError, unmarked, ZkError } from '../../src/client/index.ts';
+import type { LinkFrame } from '../../src/testing/index.ts';
+import { reached, startZk, type Zk } from '../zk.ts';
+
+const create2 = 15;
+const deleteOp = 2;
+
+/** Cuts the link when the first reply to a request of this op comes, which then does not arrive. */
+function loseReply(zk: Zk, code: number, times = 1): void {
+  let left = times;
+  const asked = new Set<string>();
+  const key = ({ connection, bytes }: LinkFrame) => `${connection} ${bytes.readInt32BE(0)}`;
+  zk.link.onFrame = (frame) => {
+    if (frame.index === 0) return 'pass';
+    if (frame.direction === 'toServer') {
+      if (frame.bytes.readInt32BE(4) === code) asked.add(key(frame));
+    } else if (left > 0 && asked.has(key(frame))) {
+      left -= 1;
+      return 'cut';
+    }
+    return 'pass';
+  };
+}
+
+const failure = (work: Promise<unknown>): Promise<ZkError> =>
+  work.then(
+    () => {
+      throw new Error('it was done');
+    },
+    (error) => error,
+  );
+
+test('a write whose reply was lost has an unknown outcome, which is not a failure', async () => {
+  await using zk = await startZk();
+  const [client, witness] = [await zk.connect(), await zk.witness()];
+  loseReply(zk, create2);
+
+  const unknown = await failure(client.create('/a'));
+  const failed = await failure(client.create('/none/b'));
+
+  expect(unknown).toBeInstanceOf(ZkError);
+  expect(unknown).toMatchObject({
+    code: 'CONNECTION_LOSS',
+    outcomeUnknown: true,
+    retryable: true,
+    path: '/a',
+    op: 'create2',
+  });
+  expect(await witness.exists('/a')).not.toBeNull();
+  expect(failed).toMatchObject({ code: 'NO_NODE', outcomeUnknown: false });
+});
+
+test('a write that had not left when the link broke goes with the next one', async () => {
+  await using zk = await startZk();
+  const client = await zk.connect({ inFlightMax: 1 });
+  loseReply(zk, create2);
+
+  const [first, second] = await Promise.allSettled([client.create('/a'), client.create('/b')]);
+
+  expect([first.status, second.status]).toEqual(['rejected', 'fulfilled']);
+});
+
+test('reads are asked again on the next link, and nobody notices', async () => {
+  await using zk = await startZk();
+  const client = await zk.connect();
+  await client.create('/a', { data: 'x' });
+  loseReply(zk, 4, 3);
+
+  const read = await client.get('/a');
+
+  expect(String(read.data)).toBe('x');
+  expect(zk.link.stats.cuts).toBe(3);
+});
+
+test('reads are asked again no more often than is allowed', async () => {
+  await using zk = await startZk();
+  const client = await zk.connect({ readRetries: 1, backoff: { firstMs: 1, maxMs: 1 } });
+  loseReply(zk, 4, 10);
+
+  const error = await failure(client.get('/'));
+
+  expect(error).toMatchObject({ code: 'CONNECTION_LOSS', outcomeUnknown: false });
+  expect(zk.link.stats.cuts).toBe(2);
+});
+
+test('the end of the session while a write is out leaves its outcome unknown', async () => {
+  await using zk = await startZk();
+  const client = await zk.connect();
+  zk.link.pause('toClient');
+  const { frames } = zk.link.stats;
+  const write = failure(client.set('/', 'x'));
+  await zk.link.until((now) => now.frames.toServer > frames.toServer);
+  const close = client.close();
+  zk.link.cut();
+  await close;
+
+  expect(await write).toMatchObject({ outcomeUnknown: true });
+});
+
+test('a protected create whose reply was lost is found again, and was made once', async () => {
+  await using zk = await startZk();
+  const [client, witness] = [await zk.connect(), await zk.witness()];
+  await witness.create('/locks');
+  loseReply(zk, create2);
+
+  const made = await client.createProtected('/locks/lock-', {
+    mode: 'ephemeralSequential',
+    data: 'x',
+  });
+
+  const children = await witness.children('/locks');
+  expect(children).toEqual([made.path.slice('/locks/'.length)]);
+  expect(unmarked(children[0]!)).toBe('lock-0000000000');
+  expect(made.stat.ephemeralOwner).toBe(client.sessionId);
+  expect(zk.link.stats.cuts).toBe(1);
+});
+
+test('a protected create of which nothing arrived is made on the next link', async () => {
+  await using zk = await startZk();
+  const client = await zk.connect();
+  zk.link.cutAfter({ toServer: 10 });
+
+  const made = await client.createProtected('/n', { parents: true });
+
+  expect(await client.children('/')).toEqual([made.path.slice(1)]);
+  expect(unmarked(made.path.slice(1))).toBe('n');
+});
+
+test('a protected create that finds the node of an ended session makes its own', async () => {
+  await using zk = await startZk();
+  const [client, witness] = [await zk.connect({ renew: true }), await zk.witness()];
+  const before = client.sessionId;
+  loseReply(zk, create2);
+  client.once('state', () => {
+    zk.link.refuse();
+    zk.link.onFrame = undefined;
+  });
+
+  const making = client.createProtected('/lock-', { mode: 'ephemeralSequential' });
+  await reached(client, 'suspended');
+  await zk.expire(client);
+  await zk.link.accept();
+  const made = await making;
+
+  expect(client.sessionId).not.toBe(before);
+  expect(made.stat.ephemeralOwner).toBe(client.sessionId);
+  expect(await witness.children('/')).toEqual([made.path.slice(1)]);
+});
+
+test('without renew, a protected create fails when its session ends', async () => {
+  await using zk = await startZk();
+  const client = await zk.connect();
+  loseReply(zk, create2);
+  client.once('state', () => zk.link.refuse());
+
+  const making = failure(client.createProtected('/lock-', { mode: 'ephemeralSequential' }));
+  await reached(client, 'suspended');
+  await zk.expire(client);
+  await zk.link.accept();
+
+  expect(await making).toMatchObject({ code: 'SESSION_EXPIRED' });
+});
+
+test('a protected create that was called off takes away what it may have made', async () => {
+  await using zk = await startZk();
+  const [client, witness] = [await zk.connect(), await zk.witness()];
+  const abort = new AbortController();
+  zk.link.pause('toClient');
+  const { frames } = zk.link.stats;
+  const making = failure(
+    client.createProtected('/lock-', { mode: 'ephemeralSequential', signal: abort.signal }),
+  );
+  await zk.link.until((now) => now.frames.toServer > frames.toServer);
+  const gone = new Promise((resolve) => witness.addWatch('/', 'persistentRecursive', resolve));
+
+  abort.abort(new Error('enough'));
+  zk.link.heal();
+
+  expect((await making).message).toBe('enough');
+  await gone;
+  await client.sync('/');
+  await expect.poll(() => witness.children('/')).toEqual([]);
+});
+
+test('discard deletes for certain, also what is gone already', async () => {
+  await using zk = await startZk();
+  const [client, witness] = [await zk.connect(), await zk.witness()];
+  await client.create('/a');
+  loseReply(zk, deleteOp, 3);
+
+  await client.discard('/a');
+  await client.discard('/a');
+
+  expect(await witness.exists('/a')).toBeNull();
+});
+
+test('create with parents, deleteRecursive and walk say when an outcome is unknown', async () => {
+  await using zk = await startZk();
+  const client = await zk.connect();
+  await client.create('/t/a/b', { parents: true });
+  loseReply(zk, 14);
+
+  const error = await failure(client.deleteRecursive('/t'));
+
+  expect(isZkError(error, 'CONNECTION_LOSS') && error.outcomeUnknown).toBe(true);
+  expect(await client.exists('/t')).toBeNull();
+});
+
+test('1,000 calls through a link that keeps breaking are each settled, and what is acknowledged is there', async () => {
+  await using zk = await startZk();
+  const [client, witness] = [
+    await zk.connect({ backoff: { firstMs: 1, maxMs: 5 } }),
+    await zk.witness(),
+  ];
+  let replies = 0;
+  zk.link.onFrame = ({ direction, index }) =>
+    direction === 'toClient' && index > 0 && ++replies % 97 === 0 ? 'cut' : 'pass';
+  const write = async (it: Client, i: number) => {
+    try {
+      await it.create(`/n-${i}`);
+      return 'done';
+    } catch (error) {
+      if (isZkError(error) && error.outcomeUnknown) return 'unknown';
+      throw error;
+    }
+  };
+
+  const outcomes: Promise<string>[] = [];
+  for (let i = 0; i < 1_000; i++) {
+    outcomes.push(write(client, i));
+    if (i % 50 === 0) await outcomes[i];
+  }
+  const settled = await Promise.all(outcomes);
+
+  const there = new Set(await witness.children('/'));
+  const done = settled.flatMap((outcome, i) => (outcome === 'done' ? [`n-${i}`] : []));
+  expect(done.filter((name) => !there.has(name))).toEqual([]);
+  expect(settled).toContain('unknown');
+  expect(zk.link.stats.cuts).toBeGreaterThan(5);
+});
