@@ -11,9 +11,13 @@ function addOption(program: Program, { flags, about, many }: CommandOption): voi
 }
 
 function addCommand(program: Program, command: Command, ended: (code: number) => void): void {
-  const added = program.command(command.usage).description(command.about);
+  // What a command passes through would be taken for its own arguments.
+  const name = command.passesThrough ? command.usage.split(' ')[0]! : command.usage;
+  const added = program.command(name).description(command.about);
   for (const option of command.options) addOption(added, option);
-  if (command.passesThrough) added.argument('[command...]').passThroughOptions();
+  if (command.passesThrough) {
+    added.argument('[command...]').passThroughOptions().usage('[options] [-- command…]');
+  }
   added.action(async (...given: unknown[]) => {
     const options = given.at(-2) as OptionValues;
     const args = given

@@ -40,6 +40,7 @@ export async function serve(args: readonly string[], flags: OptionValues): Promi
   warnLoudly(config);
   checkDataDir(config);
   const audit = auditOf(config);
+  const stop = signalled(); // from now on: who sees that we are ready may stop us at once
   const server = await begin(config, logger, audit);
   const closers: (() => Promise<void>)[] = [() => server.close()];
   try {
@@ -47,16 +48,16 @@ export async function serve(args: readonly string[], flags: OptionValues): Promi
     if (admin !== undefined) closers.unshift(() => admin.close());
     const metrics = await metricsServerOf(config, server);
     if (metrics !== undefined) closers.unshift(() => metrics.close());
-    sayReady(config, server, admin, metrics, flags.json === true);
+    const reloading = reloadCertificates(config, server);
+    closers.unshift(async () => reloading.close());
     audit?.serverStarted();
+    sayReady(config, server, admin, metrics, flags.json === true);
   } catch (error) {
     await server.close();
     throw asCommandError(error, config);
   }
-  const reloading = reloadCertificates(config, server);
   await logger.load();
-  const end = await Promise.race([signalled(), server.failed.then((error) => ({ failed: error }))]);
-  reloading.close();
+  const end = await Promise.race([stop, server.failed.then((error) => ({ failed: error }))]);
   audit?.serverStops();
   if ('failed' in end) {
     tell(stoppedMessage(end.failed, server));
@@ -181,7 +182,7 @@ function checkDataDir(config: ServerConfig): void {
   for (const key of ['dataDir', 'dataLogDir'] as const) {
     const folder = config.get(key);
     if (folder === undefined) continue;
-    const status = statSync(folder, { throwIfNoEntry: false });
+    const status = statusOf(folder);
     if (status === undefined) continue;
     if (!status.isDirectory()) {
       throw new CommandError('data', `${folder} is no folder; name one with --data`);
@@ -194,6 +195,14 @@ function checkDataDir(config: ServerConfig): void {
         `${folder} holds other things (${foreign}) and no version-2, so it is no data directory; name another one with --data, or an empty one`,
       );
     }
+  }
+}
+
+function statusOf(folder: string) {
+  try {
+    return statSync(folder, { throwIfNoEntry: false });
+  } catch (error) {
+    throw asCommandError(error);
   }
 }
 

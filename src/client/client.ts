@@ -17,6 +17,7 @@ import {
   wireOf,
   ZkError,
 } from '../protocol/index.ts';
+import { onAbort } from '../support/index.ts';
 import { ArgumentError } from './argument-error.ts';
 import {
   checkAcl,
@@ -164,9 +165,10 @@ export class Client extends EventEmitter<ClientEvents> {
   async connected({ signal, timeoutMs }: CallOptions = {}): Promise<this> {
     const core = this.#core;
     await new Promise<void>((resolve, reject) => {
+      let stopHearing: (() => void) | undefined;
       const settle = (work: () => void) => {
         timer?.cancel();
-        signal?.removeEventListener('abort', aborted);
+        stopHearing?.();
         this.off('state', look);
         work();
       };
@@ -184,7 +186,7 @@ export class Client extends EventEmitter<ClientEvents> {
       const late = () => settle(() => reject(core.session.connectError));
       const timer = timeoutMs === undefined ? undefined : core.clock.after(timeoutMs, late);
       if (signal?.aborted) return aborted();
-      signal?.addEventListener('abort', aborted);
+      stopHearing = signal && onAbort(signal, aborted);
       this.on('state', look);
       look();
     });

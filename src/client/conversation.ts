@@ -61,6 +61,9 @@ export class Conversation {
     this.#options = options;
     this.#heardMs = options.clock.nowMs();
     this.#sentMs = this.#heardMs;
+    transport.onHeard = () => {
+      this.#heardMs = options.clock.nowMs();
+    };
     transport.onFrame = (bytes, start, end, borrowed) => this.#frame(bytes, start, end, borrowed);
   }
 
@@ -119,7 +122,6 @@ export class Conversation {
 
   #frame(bytes: Buffer, start: number, end: number, borrowed: boolean): void {
     const reader = this.#reader.reset(bytes, start, end, borrowed);
-    this.#heardMs = this.#options.clock.nowMs();
     const xid = reader.int();
     const zxidHigh = reader.int();
     const zxidLow = reader.int();

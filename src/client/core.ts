@@ -15,7 +15,7 @@ import {
   type ResponseOf,
   ZkError,
 } from '../protocol/index.ts';
-import type { Clock } from '../support/index.ts';
+import { type Clock, onAbort } from '../support/index.ts';
 import { checkLimits } from './arguments.ts';
 import type { AuthInfo } from './auth.ts';
 import type { Call } from './calls.ts';
@@ -246,10 +246,10 @@ function limit<N extends OpName>(
   };
   const aborted = () => session.abandon(plain, signal!.reason);
   const timer = timeoutMs === undefined ? undefined : clock.after(timeoutMs, late);
-  signal?.addEventListener('abort', aborted, { once: true });
+  const stopHearing = signal && onAbort(signal, aborted);
   const done = () => {
     timer?.cancel();
-    signal?.removeEventListener('abort', aborted);
+    stopHearing?.();
   };
   const settle = plain as { resolve: typeof resolve; reject: typeof reject };
   settle.resolve = (response) => {

@@ -128,6 +128,13 @@ export function next(state: SessionState, event: SessionEvent): SessionState {
   return cell ? cell(state, event) : state;
 }
 
+/** Looked up, not worked out: it is asked for every call. */
+const finalNames: ReadonlySet<string> = new Set(
+  Object.entries(transitions)
+    .filter(([, row]) => Object.keys(row).length === 0)
+    .map(([name]) => name),
+);
+
 export function isFinal(state: SessionState): state is Ended {
-  return Object.keys(transitions[state.name]).length === 0;
+  return finalNames.has(state.name);
 }

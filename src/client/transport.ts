@@ -22,6 +22,19 @@ export type TlsOptions = tls.ConnectionOptions;
 /** What is written into shared memory is copied out when small, and handed over when large. */
 const copyBelowBytes = 4096;
 
+const inletBytes = 65_536;
+
+/** One piece of memory that a socket reads into again and again, in place of a new one each time. */
+class Inlet {
+  readonly buffer = Buffer.allocUnsafeSlow(inletBytes);
+  received: (chunk: Buffer) => void = () => {};
+
+  readonly callback = (bytes: number): boolean => {
+    this.received(this.buffer.subarray(0, bytes));
+    return true; // goes on reading
+  };
+}
+
 export class Transport {
   readonly endpoint: Endpoint;
   /** Settles when the connection is over, never rejects: the reason it ended for. */
@@ -29,13 +42,20 @@ export class Transport {
   readonly writer = new Writer(copyBelowBytes);
   /** Where frames go; whoever reads next sets it. */
   onFrame: FrameSink = () => {};
+  /** Told of each chunk before its frames are. */
+  onHeard: () => void = () => {};
   readonly #socket: net.Socket;
   readonly #end = deferred<Error>();
   readonly #splitter: FrameSplitter;
   #flushAsked = false;
   #isOver = false;
 
-  private constructor(endpoint: Endpoint, socket: net.Socket, frameBytesMax: number) {
+  private constructor(
+    endpoint: Endpoint,
+    socket: net.Socket,
+    frameBytesMax: number,
+    inlet: Inlet | undefined,
+  ) {
     this.endpoint = endpoint;
     this.#socket = socket;
     this.ended = this.#end.promise;
@@ -47,7 +67,8 @@ export class Transport {
     socket.on('close', () =>
       this.close(new Error(`${hostText(endpoint.host)} closed the connection`)),
     );
-    socket.on('data', (chunk) => this.#received(chunk));
+    if (inlet === undefined) socket.on('data', (chunk) => this.#received(chunk));
+    else inlet.received = (chunk) => this.#received(chunk);
   }
 
   /** Opens a connection, or rejects with why not. TLS: the certificate and its name are verified. */
@@ -62,9 +83,10 @@ export class Transport {
       const to = { host: address, port: host.port };
       // Without a name to check against, TLS checks the address; both are what the caller asked for.
       const named = net.isIP(host.name) ? {} : { servername: host.name };
+      const inlet = options.tls ? undefined : new Inlet();
       const socket = options.tls
         ? tls.connect({ ...named, ...options.tls, ...to })
-        : net.connect(to);
+        : net.connect({ ...to, onread: inlet! });
       const failed = (error: unknown) => {
         socket.destroy();
         settle();
@@ -74,7 +96,7 @@ export class Transport {
       const closed = () => failed(new Error('closed while connecting'));
       const opened = () => {
         settle();
-        resolve(new Transport(endpoint, socket, options.frameBytesMax));
+        resolve(new Transport(endpoint, socket, options.frameBytesMax, inlet));
       };
       const settle = () => {
         signal.removeEventListener('abort', aborted);
@@ -137,6 +159,7 @@ export class Transport {
   #received(chunk: Buffer): void {
     if (this.#isOver) return;
     try {
+      this.onHeard();
       this.#splitter.push(chunk);
     } catch (error) {
       this.close(error instanceof Error ? error : new Error(String(error)));

@@ -13,7 +13,7 @@
  */
 
 import { childOf, isZkError, type StatView, wireOf } from '../protocol/index.ts';
-import { type Deferred, deferred } from '../support/index.ts';
+import { type Deferred, deferred, onAbort } from '../support/index.ts';
 import type { Client } from './client.ts';
 import type { Core } from './core.ts';
 import { KnownNodes } from './known-nodes.ts';
@@ -88,17 +88,15 @@ export class WatchStream implements AsyncIterableIterator<Change> {
     const stopHearing = core.onLinked((sameSession) => this.#linked(sameSession));
     const stopHearingEnds = core.onEnded(() => this.#sessionEnded());
     const aborted = () => this.#finish({ error: this.#signal?.reason });
+    const stopHearingAborts = this.#signal && onAbort(this.#signal, aborted);
     this.#stopListening = () => {
       stopHearing();
       stopHearingEnds();
-      this.#signal?.removeEventListener('abort', aborted);
+      stopHearingAborts?.();
     };
     this.#ready.promise.catch(() => {}); // told to whoever reads, too
     if (this.#signal?.aborted) aborted();
-    else {
-      this.#signal?.addEventListener('abort', aborted, { once: true });
-      void this.#run();
-    }
+    else void this.#run();
   }
 
   /** Resolves once the watch is set and the tree is known: from then on nothing is missed. */

@@ -252,6 +252,12 @@ export const inertKeys: Readonly<Record<string, string>> = {
   ...reasons('there is nothing to trace', ['messageTracker.BufferSize', 'messageTracker.Enabled']),
   ...reasons('digests are always taken', ['DigestAuthenticationProvider.enabled']),
   ...reasons('links are closed as they are', ['allowSaslFailedClients']),
+  // zkServer.sh passes these to every server, for the patterns of its own log4j and logback files.
+  ...reasons('the log goes to standard output, see drover.logLevel', [
+    ...['log.dir', 'log.file', 'log.threshold', 'log.maxfilesize', 'log.maxbackupindex'],
+    ...['root.logger', 'console.threshold', 'tracelog.dir', 'tracelog.file', 'auditlog.file'],
+    ...['audit.logger', 'auditlog.threshold'],
+  ]),
 };
 
 /** Dangerous to ignore: an error where the value is one of these. */

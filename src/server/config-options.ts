@@ -176,7 +176,10 @@ function usersOf(config: ServerConfig): Users | undefined {
     const code = (cause as NodeJS.ErrnoException).code ?? 'unknown error';
     throw new ConfigError(`${file} can't be read (${code})`, { cause });
   }
-  return own === undefined ? readJaas(text, file) : readUsers(text, file);
+  if (own !== undefined) return readUsers(text, file);
+  // Apache starts without a Server section and lets nobody in by SASL. A file that holds something, but
+  // not that, is more likely a mistake; an empty one says that nobody is meant.
+  return text.trim() === '' ? new Map() : readJaas(text, file);
 }
 
 function requiredOf(config: ServerConfig, hasSasl: boolean): readonly string[] | undefined {

@@ -169,13 +169,13 @@ const keyByProperty = new Map(
 
 function withoutPrefix(name: string): string | undefined {
   if (name.startsWith('zookeeper.')) return name.slice('zookeeper.'.length);
-  return name.startsWith('drover.') || name in inertKeys ? name : undefined;
+  return name.startsWith('drover.') || Object.hasOwn(inertKeys, name) ? name : undefined;
 }
 
 /** A warning for a key without effect; nothing for one that is off anyway. */
 function unapplied(written: string, { value, origin }: Given): string | undefined {
   const key = written.replace(/^zookeeper\./, '');
-  const refused = refusedKeys[key];
+  const refused = Object.hasOwn(refusedKeys, key) ? refusedKeys[key] : undefined;
   if (refused !== undefined) {
     if (!refused.values.test(value)) return undefined;
     throw new ConfigError(`${origin}: ${key}=${value} can't be had: ${refused.why}`);

@@ -291,14 +291,29 @@ export class Connection implements Watcher {
     return this.#out !== undefined && this.#out.length > this.#service.limits.outputBytesSoftMax;
   }
 
-  /** Runs what may run now: reads, up to the next write or barrier. */
+  /** Whether all that was asked before it on the link has its reply. */
+  isNext(call: Call): boolean {
+    const head = this.#waiting[this.#waitingAt];
+    return head?.kind === 'call' && head.call === call;
+  }
+
+  /**
+   * Runs what may run now: reads, up to the next write or barrier. `isDue` when that write is about to
+   * be applied: the reads before it must not see it, so they no longer wait for the peer to listen.
+   */
   drain(
     appliedZxid: number,
     run: (connection: Connection, bytes: Buffer, ids: readonly Id[]) => void,
+    isDue = false,
   ): void {
     for (;;) {
       const head = this.#waiting[this.#waitingAt];
-      if (head === undefined || head.kind === 'call' || this.isClogged) break;
+      if (head === undefined || head.kind === 'call') break;
+      if (this.isClogged) {
+        if (!isDue) break;
+        this.flush(); // closes the link where there is too much to say
+        if (!this.isLive) break;
+      }
       if (head.kind === 'barrier' && head.zxid > appliedZxid) break;
       this.shift();
       if (head.kind === 'frame') run(this, head.bytes, head.ids);

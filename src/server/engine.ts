@@ -464,6 +464,10 @@ export class Engine implements Service {
 
   #committed(call: Call): void {
     const { connection, session, op } = call;
+    // What was asked before it on the link, and waits for others' writes or for the peer to listen.
+    if (connection?.isLive && !connection.isNext(call)) {
+      connection.drain(this.tree.lastZxid, this.#runWaiting, true);
+    }
     const applied = this.tree.apply(call.head, call.body);
     this.#outlook.settle(call.changes);
     this.watches.notify(this.tree.events, call.head.zxid);

@@ -204,7 +204,9 @@ export class Reads {
   /** One's own, by a plain prefix of the text: `/a` finds `/ab` too. */
   #getEphemerals(call: ReadCall): number {
     const prefix = call.reader.ustringOrNull();
-    const isAll = prefix === null || prefix.trim() === '' || prefix.trim() === '/';
+    // Java's trim takes everything up to the space away, and nothing else.
+    const trimmed = prefix?.replace(/^[\0- ]+|[\0- ]+$/g, '');
+    const isAll = prefix === null || trimmed === '' || trimmed === '/';
     const own = [...this.#tree.ephemeralsOf(call.connection.session!.id)];
     const ephemerals = isAll ? own : own.filter((path) => path.startsWith(prefix));
     return this.#reply(call, 'getEphemerals', { ephemerals });

@@ -17,8 +17,10 @@ export type Users = ReadonlyMap<string, string>;
 
 /** The users of one section. `file` is for messages, which never show what is in it. */
 export function readJaas(text: string, file: string, section = 'Server'): Users {
-  const bare = text.replace(/"(?:[^"\\]|\\.)*"|\/\*[\s\S]*?\*\/|\/\/[^\n]*/g, (found) =>
-    found.startsWith('"') ? found : ' ',
+  // Texts are put aside first: a brace or two slashes in a password mean nothing.
+  const texts: string[] = [];
+  const bare = text.replace(/"((?:[^"\\]|\\.)*)"|\/\*[\s\S]*?\*\/|\/\/[^\n]*/g, (_, quoted) =>
+    quoted === undefined ? ' ' : `"${texts.push(quoted.replace(/\\(.)/g, '$1')) - 1}"`,
   );
   const body = new RegExp(`(?:^|[\\s;}])${section}\\s*\\{([^{}]*)\\}`).exec(bare)?.[1];
   if (body === undefined) throw new ConfigError(`${file} has no ${section} section`);
@@ -30,8 +32,8 @@ export function readJaas(text: string, file: string, section = 'Server'): Users 
     );
   }
   const users = new Map<string, string>();
-  for (const [, name, quoted] of body.matchAll(/\buser_([^\s="]+)\s*=\s*"((?:[^"\\]|\\.)*)"/g)) {
-    users.set(name!, quoted!.replace(/\\(.)/g, '$1'));
+  for (const [, name, at] of body.matchAll(/\buser_([^\s="]+)\s*=\s*"(\d+)"/g)) {
+    users.set(name!, texts[Number(at)]!);
   }
   if (users.size === 0) throw new ConfigError(`${file}: the ${section} section names no user_…`);
   return users;

@@ -20,9 +20,18 @@ export interface QuotaText {
   readonly bytes: number;
   readonly countHardLimit: number;
   readonly byteHardLimit: number;
+  /** Every key but count and bytes, known or not: they stay when usage is counted on. */
+  readonly others: ReadonlyMap<string, number>;
 }
 
-const noQuota: QuotaText = { count: -1, bytes: -1, countHardLimit: -1, byteHardLimit: -1 };
+const none: ReadonlyMap<string, number> = new Map();
+const noQuota: QuotaText = {
+  count: -1,
+  bytes: -1,
+  countHardLimit: -1,
+  byteHardLimit: -1,
+  others: none,
+};
 
 /** Null for a text that StatsTrack would throw at. */
 export function parseQuota(data: Buffer | null): QuotaText | null {
@@ -36,12 +45,15 @@ export function parseQuota(data: Buffer | null): QuotaText | null {
     values.set(key!, value === '' ? -1 : Number(value));
   }
   const get = (key: string) => values.get(key) ?? -1;
-  return {
+  const quota = {
     count: get('count'),
     bytes: get('bytes'),
     countHardLimit: get('countHardLimit'),
     byteHardLimit: get('byteHardLimit'),
   };
+  values.delete('count');
+  values.delete('bytes');
+  return { ...quota, others: values };
 }
 
 /** As `parseQuota`; what can't be read counts as nothing. */
@@ -49,8 +61,9 @@ export function readQuota(data: Buffer | null): QuotaText {
   return parseQuota(data) ?? noQuota;
 }
 
-export function usageText(count: number, bytes: number): Buffer {
-  return Buffer.from(`count=${count},bytes=${bytes}`);
+export function usageText(count: number, bytes: number, others = none): Buffer {
+  const more = [...others.keys()].sort().map((key) => `;${key}=${others.get(key)}`);
+  return Buffer.from(`count=${count},bytes=${bytes}${more.length > 0 ? '=' : ''}${more.join('')}`);
 }
 
 /** The paths that have limits, and which of them stands above a given path. */

@@ -481,11 +481,10 @@ export class Tree {
     const node = this.find(statsPath(quota));
     if (node === noNode) return;
     const usage = readQuota(this.nodes.dataOf(node));
-    this.#setUsage(node, usage.count + count, usage.bytes + bytes);
+    this.#setUsage(node, usageText(usage.count + count, usage.bytes + bytes, usage.others));
   }
 
-  #setUsage(node: number, count: number, bytes: number): void {
-    const text = usageText(count, bytes);
+  #setUsage(node: number, text: Buffer): void {
     this.#dataSize += text.length - this.nodes.dataBytes(node);
     this.nodes.setData(node, text);
   }
@@ -502,7 +501,7 @@ export class Tree {
       bytes += this.nodes.dataBytes(node);
       for (const child of this.nodes.childrenOf(node)) open.push(child);
     }
-    this.#setUsage(stats, count, bytes);
+    this.#setUsage(stats, usageText(count, bytes));
   }
 
   #restoreQuotas(): void {

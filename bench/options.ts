@@ -1,0 +1,23 @@
+/** What a bench is told on the command line. */
+
+export interface BenchOptions {
+  readonly seconds: number;
+  readonly tries: number;
+  readonly json: boolean;
+  /** Rows whose name has every one of these words. */
+  readonly only: readonly string[];
+  /** A built drover to measure in place of this folder's own. */
+  readonly dist: string | undefined;
+  /** A command that serves on {port} of 127.0.0.1 with its data in {dir}. */
+  readonly serve: string | undefined;
+}
+
+export function isWanted(name: string, { only }: BenchOptions): boolean {
+  const words = name.split(/\s+/);
+  return only.every((word) => words.includes(word));
+}
+
+/** For people who wait; never mixed with the result. */
+export function log(line: string): void {
+  process.stderr.write(`bench: ${line}\n`);
+}

@@ -1,0 +1,147 @@
+/**
+ * A connection to a server that does nothing but keep `depth` requests in flight.
+ *
+ * All that one chunk of replies makes room for leaves in one write. Replies must come in order and
+ * without an error; their bodies are not looked at. It keeps no session alive and sets no watches.
+ */
+
+import net from 'node:net';
+import { FrameSplitter, Writer } from '../../src/jute/index.ts';
+import {
+  ConnectRequest,
+  errorCodeOf,
+  frameBytesMax,
+  passwordBytes,
+  ZkError,
+} from '../../src/protocol/index.ts';
+import type { Requests } from './requests.ts';
+import { append } from './requests.ts';
+
+const sessionTimeoutMs = 30_000;
+
+export interface Pace {
+  readonly depth: number;
+  readonly requests: Requests;
+  /** An answer came to what left at `sentMs`. */
+  readonly onAnswer: (sentMs: number, nowMs: number) => void;
+  readonly onFailed: (error: Error) => void;
+}
+
+export class RawConnection {
+  readonly #socket: net.Socket;
+  readonly #writer = new Writer(65_536);
+  readonly #splitter: FrameSplitter;
+  /** When the request of each xid left, by the xid's remainder. */
+  #sentMs = new Float64Array(1);
+  #pace: Pace | undefined;
+  #xid = 0;
+  #answered = 0;
+  #nowMs = 0;
+  #greeted: (() => void) | undefined;
+  #drained: (() => void) | undefined;
+
+  private constructor(socket: net.Socket) {
+    this.#socket = socket;
+    this.#splitter = new FrameSplitter(frameBytesMax, (bytes, start) => this.#frame(bytes, start));
+    socket.setNoDelay(true);
+    socket.on('data', (chunk) => this.#received(chunk));
+  }
+
+  /** Connects and has a session. */
+  static open(port: number): Promise<RawConnection> {
+    return new Promise((resolve, reject) => {
+      const socket = net.connect({ host: '127.0.0.1', port });
+      const connection = new RawConnection(socket);
+      const failed = (error: Error) => {
+        reject(error);
+        connection.#pace?.onFailed(error);
+      };
+      socket.on('error', failed);
+      socket.on('close', () => failed(new Error('the server closed the connection')));
+      socket.once('connect', () => connection.#greet(() => resolve(connection)));
+    });
+  }
+
+  #greet(greeted: () => void): void {
+    this.#greeted = greeted;
+    const start = this.#writer.beginFrame();
+    ConnectRequest.write(this.#writer, {
+      protocolVersion: 0,
+      lastZxidSeen: 0n,
+      timeOut: sessionTimeoutMs,
+      sessionId: 0n,
+      passwd: Buffer.alloc(passwordBytes),
+      readOnly: false,
+    });
+    this.#writer.endFrame(start);
+    this.#flush();
+  }
+
+  start(pace: Pace): void {
+    this.#pace = pace;
+    this.#sentMs = new Float64Array(pace.depth);
+    this.#nowMs = performance.now();
+    this.#fill(pace);
+    this.#flush();
+  }
+
+  /** No more requests; resolves when those in flight are answered and the session is closed. */
+  async close(): Promise<void> {
+    this.#pace = undefined;
+    if (this.#answered < this.#xid) {
+      await new Promise<void>((resolve) => {
+        this.#drained = resolve;
+      });
+    }
+    const ended = new Promise((resolve) => this.#socket.once('close', resolve));
+    append(this.#writer, this.#xid + 1, 'closeSession', {});
+    this.#flush();
+    await ended;
+  }
+
+  #received(chunk: Buffer): void {
+    this.#nowMs = performance.now();
+    try {
+      this.#splitter.push(chunk);
+    } catch (error) {
+      this.#pace?.onFailed(error as Error);
+      this.#socket.destroy();
+      return;
+    }
+    if (this.#pace) this.#fill(this.#pace);
+    this.#flush();
+  }
+
+  #frame(bytes: Buffer, start: number): void {
+    if (this.#greeted !== undefined) {
+      const greeted = this.#greeted;
+      this.#greeted = undefined;
+      greeted();
+      return;
+    }
+    const xid = bytes.readInt32BE(start);
+    if (xid === this.#xid + 1) return; // to closeSession
+    this.#answered += 1;
+    if (xid !== this.#answered) {
+      throw new Error(`a reply with xid ${xid} and not ${this.#answered}`);
+    }
+    const err = bytes.readInt32BE(start + 12);
+    if (err !== 0) throw new ZkError(errorCodeOf(err));
+    this.#pace?.onAnswer(this.#sentMs[xid % this.#sentMs.length]!, this.#nowMs);
+    if (this.#answered === this.#xid) this.#drained?.();
+  }
+
+  #fill({ depth, requests }: Pace): void {
+    while (this.#xid - this.#answered < depth) {
+      this.#xid += 1;
+      this.#sentMs[this.#xid % depth] = this.#nowMs;
+      requests(this.#writer, this.#xid);
+    }
+  }
+
+  #flush(): void {
+    if (this.#writer.length === 0) return;
+    this.#socket.write(Buffer.from(this.#writer.written()));
+    this.#writer.truncate(0);
+  }
+}

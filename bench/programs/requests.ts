@@ -1,0 +1,65 @@
+/**
+ * The requests of a load, ready to be sent: what can be encoded beforehand is, and only the xid is
+ * put in.
+ *
+ *   frame   length:int  xid:int  op:int  request
+ */
+
+import { Writer } from '../../src/jute/index.ts';
+import {
+  openAcl,
+  ops,
+  type OpName as ProtocolOp,
+  type RequestOf,
+} from '../../src/protocol/index.ts';
+import { type Load, pathCount, pathOf } from './messages.ts';
+
+/** One in this many of a mixed load is a write. */
+const writeEvery = 10;
+
+/** Appends the next request to `writer`. */
+export type Requests = (writer: Writer, xid: number) => void;
+
+export function requestsOf({ op, root, bytes }: Load): Requests {
+  const data = Buffer.alloc(bytes, 0x78);
+  const acl = [...openAcl];
+  const paths = Array.from({ length: pathCount }, (_, i) => pathOf(root, i));
+  const gets = op === 'get' || op === 'mixed' ? paths.map(getFrame) : [];
+  const sets = op === 'set' || op === 'mixed' ? paths.map((path) => setFrame(path, data)) : [];
+  // Where several processes, or several stretches of load, create below one node.
+  const mark = `${process.pid}-${performance.now().toString(36).replace('.', '')}`;
+  let turn = 0;
+  return (writer, xid) => {
+    turn += 1;
+    if (op === 'create') {
+      const path = `${root}/c${mark}-${turn}`;
+      return append(writer, xid, 'create', { path, data, acl, flags: 0 });
+    }
+    const isWrite = op === 'set' || (op === 'mixed' && turn % writeEvery === 0);
+    const frame = (isWrite ? sets : gets)[turn % pathCount]!;
+    frame.writeInt32BE(xid, 4);
+    return writer.raw(frame);
+  };
+}
+
+const getFrame = (path: string) => frameOf('getData', { path, watch: false });
+const setFrame = (path: string, data: Buffer) => frameOf('setData', { path, data, version: -1 });
+
+function frameOf<N extends ProtocolOp>(op: N, request: RequestOf<N>): Buffer {
+  const writer = new Writer();
+  append(writer, 0, op, request);
+  return Buffer.from(writer.written());
+}
+
+export function append<N extends ProtocolOp>(
+  writer: Writer,
+  xid: number,
+  op: N,
+  request: RequestOf<N>,
+): void {
+  const start = writer.beginFrame();
+  writer.int(xid);
+  writer.int(ops[op].code);
+  (ops[op].request as { write(writer: Writer, request: unknown): void }).write(writer, request);
+  writer.endFrame(start);
+}

@@ -1,0 +1,67 @@
+/**
+ * The benches: ours and its peers side by side, in one run, as ratios.
+ *
+ *   npm run bench -- client
+ *   npm run bench -- server
+ */
+
+import { parseArgs } from 'node:util';
+import { benchClient } from './client.ts';
+import type { BenchOptions } from './options.ts';
+import { benchServer } from './server.ts';
+
+const benches: Readonly<Record<string, (options: BenchOptions) => Promise<unknown>>> = {
+  client: benchClient,
+  server: benchServer,
+};
+
+const usage = `usage: npm run bench -- client|server [options]
+
+  client   drover, npm zookeeper and node-zookeeper-client, on a stand-in server that costs
+           next to nothing and on Apache ZooKeeper
+  server   Apache ZooKeeper with each of its two network layers, and what --serve starts
+
+  --seconds N   how long each try takes              (1)
+  --tries N     tries of each row; the middle counts (3)
+  --only WORDS  only rows named so, as 'get 100 x1'
+  --dist DIR    another build of drover than this one's
+  --serve CMD   a server of ours, as 'drover serve --port {port} --data-dir {dir}'
+  --json        the figures as JSON, each try with them
+`;
+
+/** Undefined for what is not understood. */
+function read(): { name: string; options: BenchOptions } | undefined {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: {
+      seconds: { type: 'string', default: '1' },
+      tries: { type: 'string', default: '3' },
+      only: { type: 'string', default: '' },
+      dist: { type: 'string' },
+      serve: { type: 'string' },
+      json: { type: 'boolean', default: false },
+    },
+  });
+  const [name = ''] = positionals;
+  const seconds = Number(values.seconds);
+  const tries = Number(values.tries);
+  if (!Object.hasOwn(benches, name) || positionals.length > 1) return undefined;
+  if (!(seconds > 0 && seconds <= 600) || !(Number.isInteger(tries) && tries > 0)) return undefined;
+  const only = values.only.split(/\s+/).filter((word) => word !== '');
+  const { dist, serve, json } = values;
+  return { name, options: { seconds, tries, json, only, dist, serve } };
+}
+
+let asked: ReturnType<typeof read>;
+try {
+  asked = read();
+} catch (error) {
+  process.stderr.write(`bench: ${(error as Error).message}\n`);
+}
+if (asked === undefined) {
+  process.stderr.write(usage);
+  process.exit(2);
+}
+const result = await benches[asked.name]!(asked.options);
+process.stdout.write(asked.options.json ? `${JSON.stringify(result, null, 2)}\n` : '');
+process.exit(0);

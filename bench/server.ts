@@ -1,0 +1,208 @@
+/**
+ * Our server beside Apache ZooKeeper with each of its two network layers, under the same load in the
+ * same run. The ratio counts against the better of the two.
+ *
+ * `CxD` is C connections with D requests in flight on each. The load comes from a process of its own;
+ * where that process was busy nearly all the time, a row says what it can do and not what the server
+ * can, and is marked with a `<`.
+ */
+
+import { startApache } from '../test/peers/zookeeper.ts';
+import { apacheJvm, firstApache } from './apache.ts';
+import { type Figure, figureOf, short, type Try, tableText } from './figures.ts';
+import { p99OfBetterMax, serverGoals } from './goals.ts';
+import { machineText, residentMbOf, watchMachine } from './machine.ts';
+import { type BenchOptions, isWanted, log } from './options.ts';
+import { startOwn } from './own-server.ts';
+import type { OpName } from './programs/messages.ts';
+import { compilePrograms, Program } from './programs.ts';
+
+interface Contender {
+  readonly name: 'drover' | 'nio' | 'netty';
+  readonly pid: number;
+  readonly load: Program;
+  readonly idleMb: number;
+}
+
+interface Cell {
+  readonly op: OpName;
+  readonly bytes: number;
+  readonly connections: number;
+  readonly depth: number;
+}
+
+interface ServerFigure extends Figure {
+  /** The generator had next to no time left. */
+  readonly isLimitedByLoad: boolean;
+}
+
+interface Row {
+  readonly name: string;
+  readonly figures: Readonly<Record<string, ServerFigure>>;
+}
+
+const shapes = [
+  { connections: 1, depth: 1 },
+  { connections: 1, depth: 100 },
+  { connections: 50, depth: 10 },
+  { connections: 200, depth: 1 },
+] as const;
+const opNames = ['get', 'set', 'create', 'mixed'] as const;
+const cells: readonly Cell[] = [
+  ...opNames.flatMap((op) => shapes.map((shape) => ({ op, bytes: 100, ...shape }))),
+  { op: 'get', bytes: 1024, connections: 50, depth: 10 },
+  { op: 'set', bytes: 1024, connections: 50, depth: 10 },
+];
+const cellName = ({ op, bytes, connections, depth }: Cell) =>
+  `${op} ${bytes} ${connections}x${depth}`;
+const rootOf = (bytes: number) => `/bench-${bytes}`;
+
+const warmSeconds = 0.3;
+const jvmWarmSeconds = 20;
+const loadBusyMax = 0.9;
+const netty = 'org.apache.zookeeper.server.NettyServerCnxnFactory';
+
+export async function benchServer(options: BenchOptions): Promise<unknown> {
+  const wanted = cells.filter((cell) => isWanted(cellName(cell), options));
+  if (wanted.length === 0) throw new Error(`no row is named ${options.only.join(' ')}`);
+  compilePrograms();
+  await using stack = new AsyncDisposer();
+  const contenders = await start(options, stack);
+  const sizes = [...new Set(wanted.map(({ bytes }) => bytes))];
+  for (const { name, load } of contenders) {
+    for (const bytes of sizes) await load.run({ name: 'prepare', root: rootOf(bytes), bytes });
+    if (name !== 'drover') await warm(name, load, sizes[0]!);
+  }
+  const rows: Row[] = [];
+  for (const cell of wanted) {
+    log(cellName(cell));
+    rows.push({ name: cellName(cell), figures: await compare(cell, contenders, options) });
+  }
+  if (!options.json) print(contenders, rows, options);
+  const idleMb = Object.fromEntries(contenders.map(({ name, idleMb }) => [name, idleMb]));
+  return { machine: machineText(), idleMb, rows };
+}
+
+/** What was started, ended in the opposite order. Node 20 has no AsyncDisposableStack. */
+class AsyncDisposer {
+  readonly #ends: (() => Promise<unknown>)[] = [];
+
+  defer(end: () => Promise<unknown>): void {
+    this.#ends.unshift(end);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const end of this.#ends) await end();
+  }
+}
+
+async function start({ serve }: BenchOptions, stack: AsyncDisposer): Promise<Contender[]> {
+  const contenders: Contender[] = [];
+  const add = async (name: Contender['name'], pid: number, port: number) => {
+    const idleMb = residentMbOf(pid);
+    const load = await Program.start('server-load', [String(port)]);
+    stack.defer(() => load.stop());
+    contenders.push({ name, pid, load, idleMb });
+  };
+  if (serve === undefined) log('no --serve, so Apache ZooKeeper runs alone');
+  else {
+    const own = await startOwn(serve);
+    stack.defer(() => own.stop());
+    await add('drover', own.pid, own.port);
+  }
+  const peer = await firstApache();
+  if (peer === undefined) return contenders;
+  for (const name of ['nio', 'netty'] as const) {
+    const config = name === 'netty' ? { serverCnxnFactory: netty } : {};
+    const apache = await startApache(peer, { jvm: apacheJvm, config });
+    stack.defer(() => apache[Symbol.asyncDispose]());
+    await add(name, apache.pid, apache.port);
+  }
+  return contenders;
+}
+
+async function warm(name: string, load: Program, bytes: number): Promise<void> {
+  log(`warming the JVM of ${name} for ${jvmWarmSeconds} s`);
+  for (const op of ['get', 'set'] as const) {
+    const shape = { connections: 20, depth: 10, warmSeconds: 0, seconds: jvmWarmSeconds / 2 };
+    await load.run({ name: 'load', op, bytes, root: rootOf(bytes), ...shape });
+  }
+}
+
+/** Turn by turn, and another one first each time. */
+async function compare(
+  cell: Cell,
+  contenders: readonly Contender[],
+  { seconds, tries }: BenchOptions,
+): Promise<Row['figures']> {
+  const found = new Map<string, (Try & { busy: number })[]>();
+  for (let i = 0; i < tries; i++) {
+    for (let turn = 0; turn < contenders.length; turn++) {
+      const { name, pid, load } = contenders[(turn + i) % contenders.length]!;
+      const watched = watchMachine([pid, load.pid]);
+      const root = rootOf(cell.bytes);
+      const result = await load.run({ name: 'load', ...cell, root, warmSeconds, seconds });
+      const { cpuUs, others } = watched();
+      if (result === null) continue;
+      const one = {
+        opsPerSecond: result.ops / result.seconds,
+        p50Us: result.p50Us,
+        p99Us: result.p99Us,
+        cpuUs: cpuUs.get(pid)! / result.opsInAll,
+        others,
+        busy: result.cpuUs / 1e6 / result.seconds,
+      };
+      found.set(name, [...(found.get(name) ?? []), one]);
+    }
+  }
+  return Object.fromEntries(
+    [...found].map(([name, all]) => {
+      const isLimitedByLoad = all.every(({ busy }) => busy > loadBusyMax);
+      return [name, { ...figureOf(all), isLimitedByLoad }];
+    }),
+  );
+}
+
+const titles = { drover: 'drover', nio: 'Apache NIO', netty: 'Apache Netty' } as const;
+
+function print(
+  contenders: readonly Contender[],
+  rows: readonly Row[],
+  { tries, seconds }: BenchOptions,
+): void {
+  const names = contenders.map(({ name }) => name);
+  console.log(`\n${machineText()}.`);
+  console.log(`ops/s · p99 ms · CPU us per op: the middle of ${tries} tries of ${seconds} s`);
+  console.log('~ other processes took more than a tenth of the machine in every try');
+  console.log('< the load generator was the limit\n');
+  const head = ['op bytes shape', ...names.map((name) => titles[name]), 'to the better', 'reach'];
+  const body = rows.map(({ name, figures }) => [
+    name,
+    ...names.map((one) => figureText(figures[one])),
+    ...ratioTexts(name, figures),
+  ]);
+  console.log(tableText([head, ...body]));
+  const idle = contenders.map(({ name, idleMb }) => `${titles[name]} ${short(idleMb)} MB`);
+  console.log(`\nresident when idle: ${idle.join(', ')}`);
+}
+
+function figureText(figure: ServerFigure | undefined): string {
+  if (figure === undefined) return '-';
+  const { opsPerSecond, p99Us, cpuUs, isDisturbed, isLimitedByLoad } = figure;
+  const mark = `${isDisturbed ? '~' : ''}${isLimitedByLoad ? '<' : ''}`;
+  return `${mark}${short(opsPerSecond)} · ${short(p99Us / 1e3)} · ${short(cpuUs)}`;
+}
+
+function ratioTexts(name: string, { drover, nio, netty }: Row['figures']): [string, string] {
+  const peers = [nio, netty].filter((figure) => figure !== undefined);
+  const better = peers.sort((a, b) => b.opsPerSecond - a.opsPerSecond)[0];
+  const goal = serverGoals[name];
+  const p99Max = name.startsWith('get') ? p99OfBetterMax.get : p99OfBetterMax.other;
+  const wanted = goal === undefined ? '' : `>= ${goal}x, p99 <= ${p99Max}`;
+  if (drover === undefined || better === undefined) return ['-', wanted];
+  const rate = drover.opsPerSecond / better.opsPerSecond;
+  const p99 = drover.p99Us / better.p99Us;
+  const ratio = `${short(rate)}x, p99 ${short(p99)}, CPU ${short(drover.cpuUs / better.cpuUs)}`;
+  if (goal === undefined) return [ratio, ''];
+  return [ratio, `${wanted}: ${rate >= goal && p99 <= p99Max ? 'met' : 'not met'}`];
+}

@@ -1,0 +1,39 @@
+/**
+ * `npm start`: builds what is not built, or is older than its source, and serves on 127.0.0.1:2181 with
+ * data in ./drover-data. Arguments go to `drover serve`: `npm start -- --port 2182`.
+ * Plain JavaScript on built-ins alone, since nothing else is there yet when it runs.
+ */
+import { spawnSync } from 'node:child_process';
+import { readdirSync, statSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+
+const root = new URL('..', import.meta.url);
+const main = new URL('dist/cli/main.js', root);
+
+const writtenMs = (file) => statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0;
+
+function newestSourceMs() {
+  const source = new URL('src/', root);
+  const files = readdirSync(source, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts'))
+    .map((name) => new URL(name.replaceAll('\\', '/'), source));
+  const settings = ['package.json', 'tsconfig.json', 'tsconfig.build.json'];
+  const all = [...files, ...settings.map((name) => new URL(name, root))];
+  return Math.max(...all.map(writtenMs));
+}
+
+if (writtenMs(main) < newestSourceMs()) {
+  console.error('drover: building (tsc) …');
+  const compiler = fileURLToPath(new URL('node_modules/typescript/bin/tsc', root));
+  const { status } = spawnSync(process.execPath, [compiler, '-p', 'tsconfig.build.json'], {
+    cwd: root,
+    stdio: ['ignore', 2, 2],
+  });
+  if (status !== 0) {
+    console.error('drover: the build failed; npm run check says more');
+    process.exit(1);
+  }
+}
+
+process.argv.splice(2, 0, 'serve');
+await import(main.href);

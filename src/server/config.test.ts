@@ -1,0 +1,244 @@
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { readConfig, variableOf } from './config.ts';
+import { appliedKeys, inertKeys, refusedKeys } from './config-keys.ts';
+import { optionsOf } from './config-options.ts';
+import { defaultLimits } from './limits.ts';
+import { readProperties } from './properties.ts';
+import { readJaas, readUsers } from './users.ts';
+
+const file = (text: string) => ({ file: { name: 'zoo.cfg', text } });
+const refusal = (text: string) => () => readConfig(file(text));
+
+describe('properties', () => {
+  test('are read as Java reads them', () => {
+    const text = [
+      '\ufeff# a comment',
+      '! another',
+      '',
+      '  a=1',
+      'b : 2 ',
+      'c 3',
+      'long = one, \\',
+      '    two',
+      'path=C:\\\\data\\u00e4\\t',
+      'key\\ with\\=signs=x=y',
+      'empty',
+    ].join('\r\n');
+
+    expect(readProperties(text)).toEqual([
+      { key: 'a', value: '1', line: 4 },
+      { key: 'b', value: '2 ', line: 5 },
+      { key: 'c', value: '3', line: 6 },
+      { key: 'long', value: 'one, two', line: 7 },
+      { key: 'path', value: 'C:\\dataä\t', line: 9 },
+      { key: 'key with=signs', value: 'x=y', line: 10 },
+      { key: 'empty', value: '', line: 11 },
+    ]);
+  });
+});
+
+describe('a zoo.cfg', () => {
+  test('of Apache, the sample, is taken with a warning for what has no effect', () => {
+    const sample =
+      'tickTime=2000\ninitLimit=10\nsyncLimit=5\ndataDir=/tmp/zookeeper\nclientPort=2181\n';
+
+    const config = readConfig(file(sample));
+
+    expect(config.get('dataDir')).toBe('/tmp/zookeeper');
+    expect(config.warnings).toEqual([
+      'zoo.cfg line 2: initLimit has no effect: one server has nobody to wait for',
+      'zoo.cfg line 3: syncLimit has no effect: one server has nobody to wait for',
+    ]);
+  });
+
+  test('of an ensemble is refused, wherever the line stands', () => {
+    for (const line of ['server.1=a:1:2', 'group.1=1:2', 'weight.1=1', 'dynamicConfigFile=x']) {
+      expect(refusal(`tickTime=2000\n${line}\n`)).toThrow(/zoo\.cfg line 2: .* drover ensemble/);
+    }
+  });
+
+  test('with a key that nobody knows is refused, and the nearest one named', () => {
+    expect(refusal('dataDri=x')).toThrow('there is no key "dataDri"; is dataDir meant?');
+    expect(refusal('maxclientcnxns=1')).toThrow('is maxClientCnxns meant?');
+    expect(refusal('completely.other.thing=1')).toThrow(
+      /^zoo\.cfg line 1: there is no key "completely\.other\.thing"$/,
+    );
+    expect(refusal('__proto__=1')).toThrow('there is no key "__proto__"');
+  });
+
+  test('with a value that can not be meant is refused by its line', () => {
+    expect(refusal('clientPort=http')).toThrow('clientPort has to be a whole number');
+    expect(refusal('clientPort=70000')).toThrow('clientPort has to be from 0 to 65535');
+    expect(refusal('enforceQuota=maybe')).toThrow('enforceQuota has to be true or false');
+    expect(refusal('minSessionTimeout=9000\nmaxSessionTimeout=8000')).toThrow(
+      'minSessionTimeout must not be larger',
+    );
+  });
+
+  test('that asks for protection which is not there is refused', () => {
+    for (const line of ['ssl.crl=true', 'ssl.ocsp=true', 'client.portUnification=true']) {
+      expect(refusal(line)).toThrow("can't be had");
+    }
+    expect(readConfig(file('ssl.crl=false')).warnings).toEqual([]);
+  });
+});
+
+describe('sources', () => {
+  test('win over each other in their order', () => {
+    const all = {
+      ...file('tickTime=1\nsnapCount=1000\nmaxClientCnxns=1\nmaxCnxns=1'),
+      environment: { DROVER_TICK_TIME: '2', DROVER_SNAP_COUNT: '2000', DROVER_MAX_CNXNS: '2' },
+      javaArguments: ['zookeeper.tickTime=3', 'zookeeper.snapCount=3000'],
+      flags: { tickTime: '4' },
+    };
+
+    const config = readConfig(all);
+
+    expect(config.get('tickTime')).toBe(4);
+    expect(config.get('snapCount')).toBe(3000);
+    expect(config.get('maxCnxns')).toBe(2);
+    expect(config.get('maxClientCnxns')).toBe(1);
+    expect(config.get('preAllocSize')).toBe(65_536);
+  });
+
+  test('of Java have their own names for some keys', () => {
+    const config = readConfig({
+      javaArguments: [
+        'jute.maxbuffer=0x200000',
+        'java.security.auth.login.config=jaas.conf',
+        'x.y=1',
+      ],
+    });
+
+    expect(config.get('jute.maxbuffer')).toBe(2 ** 21);
+    expect(config.get('login.config')).toBe('jaas.conf');
+    expect(config.warnings).toEqual(["-Dx.y is no property of ZooKeeper's"]);
+  });
+
+  test('a variable that is nearly one of ours is asked about', () => {
+    const { warnings } = readConfig({
+      environment: { DROVER_CLIENT_PROT: '1', DROVER_FOO_BAR: 'x' },
+    });
+
+    expect(warnings).toEqual([
+      'DROVER_CLIENT_PROT is no variable of ours; is DROVER_CLIENT_PORT meant?',
+    ]);
+  });
+
+  test('every key has a variable of its own', () => {
+    const variables = Object.keys(appliedKeys).map(variableOf);
+
+    expect(new Set(variables).size).toBe(variables.length);
+  });
+
+  test('what is secret is not shown', () => {
+    const text =
+      'ssl.keyStore.password=canary\nDigestAuthenticationProvider.superDigest=super:canary\ntickTime=5';
+
+    expect(readConfig(file(text)).toString()).toBe(
+      'ssl.keyStore.password=***\nDigestAuthenticationProvider.superDigest=***\ntickTime=5\n',
+    );
+  });
+});
+
+describe('options', () => {
+  const options = (text: string) => optionsOf(readConfig(file(text)));
+
+  test('have the defaults of Apache, but for the address', () => {
+    expect(options('dataDir=d')).toMatchObject({
+      ...{ host: '127.0.0.1', port: 2181, dataDir: 'd', tickTimeMs: 2_000, snapCount: 100_000 },
+      preallocBytes: 64 * 1024 * 1024,
+      fourLetterWords: 'srvr',
+      limits: {
+        connectionsPerAddressMax: 60,
+        connectionsMax: defaultLimits.connectionsMax,
+        frameBytesMax: 0xfffff,
+      },
+    });
+  });
+
+  test('say nothing where nothing was said', () => {
+    expect(Object.values(options('tickTime=1'))).not.toContain(undefined);
+    expect(options('')).not.toHaveProperty('minSessionTimeoutMs');
+  });
+
+  test('take every limit', () => {
+    const lines = Object.keys(defaultLimits).map((name, i) => `drover.limits.${name}=${i + 1}`);
+
+    const { limits } = options(lines.join('\n'));
+
+    expect(Object.values(limits!).sort((a, b) => a! - b!)).toEqual(
+      Object.keys(defaultLimits).map((_, i) => i + 1),
+    );
+  });
+
+  test('refuse to let everybody in by accident', () => {
+    expect(() => options('clientPortAddress=0.0.0.0')).toThrow('--insecure-bind');
+    expect(options('clientPortAddress=0.0.0.0\ndrover.insecureBind=true')).toMatchObject({
+      host: '0.0.0.0',
+    });
+    expect(
+      options('clientPortAddress=::\nenforce.auth.enabled=true\nenforce.auth.schemes=digest, x509'),
+    ).toMatchObject({ host: '::', requiredSchemes: ['digest', 'x509'] });
+  });
+
+  test('refuse authentication that could never succeed', () => {
+    expect(() => options('sessionRequireClientSASLAuth=true')).toThrow('SASL users');
+    expect(() => options('enforce.auth.enabled=true')).toThrow('needs enforce.auth.schemes');
+    expect(() =>
+      options('authProvider.1=org.apache.zookeeper.server.auth.SASLAuthenticationProvider'),
+    ).toThrow('needs users');
+    expect(() => options('authProvider.1=com.example.Mine')).toThrow("a class of Java's");
+  });
+});
+
+describe('users', () => {
+  test('come from the Server section of a JAAS file', () => {
+    const jaas = `
+      // Client { x required user_no="no"; };
+      Client { org.apache.zookeeper.server.auth.DigestLoginModule required username="c" password="d"; };
+      Server {
+        org.apache.zookeeper.server.auth.DigestLoginModule required
+        user_super="adminsecret" /* who may all */
+        user_bob="bob\\"s}secret//";
+      };`;
+
+    expect(readJaas(jaas, 'jaas.conf')).toEqual(
+      new Map([
+        ['super', 'adminsecret'],
+        ['bob', 'bob"s}secret//'],
+      ]),
+    );
+    expect(() => readJaas('Client { };', 'jaas.conf')).toThrow('jaas.conf has no Server section');
+    expect(() =>
+      readJaas('Server { com.sun.security.auth.module.Krb5LoginModule required; };', 'j'),
+    ).toThrow('only DigestLoginModule');
+  });
+
+  test('or from a list of our own, whose mistakes are told without its secrets', () => {
+    expect(readUsers('# ours\n\nann: a secret \nbob:b:c\n', 'users')).toEqual(
+      new Map([
+        ['ann', 'a secret'],
+        ['bob', 'b:c'],
+      ]),
+    );
+    expect(() => readUsers('ann canary\n', 'users')).toThrow(
+      /^users line 1: name: password is wanted$/,
+    );
+  });
+});
+
+test('docs/configuration.md lists every key as the table has it', () => {
+  const page = readFileSync(resolve(import.meta.dirname, '../../docs/configuration.md'), 'utf8');
+
+  for (const [key, { kind, about }] of Object.entries(appliedKeys)) {
+    expect(page, key).toContain(`| \`${key}\` |`);
+    expect(page, key).toContain(`${kind} | `);
+    expect(page, key).toContain(about.replaceAll('|', '\\|'));
+  }
+  for (const key of [...Object.keys(inertKeys), ...Object.keys(refusedKeys)]) {
+    expect(page, key).toContain(`\`${key}\``);
+  }
+});

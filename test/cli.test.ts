@@ -1,0 +1,424 @@
+/** The command line as a person has it: real processes, what they print and how they end. */
+
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { connect, digestMd5 } from '../src/client/index.ts';
+import { certificates } from './certificates/certificates.ts';
+
+// A process takes long to start where several tests share two cores.
+vi.setConfig({ testTimeout: 60_000 });
+
+const root = resolve(import.meta.dirname, '..');
+const tsx = import.meta.resolve('tsx');
+
+let folder: string;
+const running = new Set<ChildProcess>();
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'drover-cli-'));
+});
+
+afterEach(async () => {
+  for (const child of running) {
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+  }
+  rmSync(folder, { recursive: true, force: true });
+});
+
+interface Ended {
+  readonly code: number | null;
+  readonly out: string;
+  readonly err: string;
+}
+
+class Drover {
+  readonly child: ChildProcess;
+  readonly ended: Promise<Ended>;
+  out = '';
+  err = '';
+
+  constructor(args: readonly string[], env: Record<string, string> = {}) {
+    const main = join(root, 'src/cli/main.ts');
+    this.child = spawn(process.execPath, ['--import', tsx, main, ...args], {
+      cwd: folder,
+      env: { PATH: process.env.PATH!, ...env },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    running.add(this.child);
+    this.child.stdout!.on('data', (chunk) => {
+      this.out += chunk;
+    });
+    this.child.stderr!.on('data', (chunk) => {
+      this.err += chunk;
+    });
+    this.ended = once(this.child, 'close').then(([code]) => {
+      running.delete(this.child);
+      return { code: code as number | null, out: this.out, err: this.err };
+    });
+  }
+
+  /** What `serve --json` says once it is ready. */
+  async ready(): Promise<Record<string, string | number | null>> {
+    const line = /^\{.*\}$/m;
+    while (!line.test(this.out)) {
+      const end = await Promise.race([once(this.child.stdout!, 'data'), this.ended]);
+      if (!Array.isArray(end) && !line.test(this.out)) throw new Error(`ended early: ${this.err}`);
+    }
+    return JSON.parse(line.exec(this.out)![0]);
+  }
+
+  async says(pattern: RegExp): Promise<void> {
+    while (!pattern.test(this.out + this.err)) {
+      await Promise.race([
+        once(this.child.stdout!, 'data'),
+        once(this.child.stderr!, 'data'),
+        this.ended.then(({ err }) => {
+          if (!pattern.test(this.out + this.err)) throw new Error(`ended early: ${err}`);
+        }),
+      ]);
+    }
+  }
+}
+
+const drover = (...args: string[]) => new Drover(args).ended;
+const serve = (...args: string[]) => new Drover(['serve', '-p', '0', '--json', ...args]);
+
+test('serve says where it listens, where its data is, which version it is and how to stop it', async () => {
+  const server = new Drover(['serve', '-p', '0']);
+  await server.says(/ready in \d+ ms; Ctrl-C stops/);
+  server.child.kill('SIGTERM');
+  const { code, out } = await server.ended;
+
+  expect(out).toMatch(/^drover \d+\.\d+\.\d+, like ZooKeeper 3\.9\.5, standalone\n/);
+  expect(out).toMatch(/^ {2}clients {2}127\.0\.0\.1:\d+$/m);
+  expect(out).toContain(`data     ${join(folder, 'drover-data')}\n`);
+  expect(code).toBe(0);
+});
+
+test('what was written before SIGTERM is there after a restart', async () => {
+  const first = serve('--data', 'data');
+  const one = await connect(String((await first.ready()).address));
+  await one.create('/kept', { data: 'x' });
+  await one.close();
+  first.child.kill('SIGTERM');
+  expect((await first.ended).code).toBe(0);
+
+  const second = serve('--data', 'data');
+  const two = await connect(String((await second.ready()).address));
+
+  expect((await two.get('/kept')).data?.toString()).toBe('x');
+  await two.close();
+  second.child.kill('SIGINT');
+  expect((await second.ended).code).toBe(0);
+});
+
+test('a port that is taken, a folder that is not ours, a file in the way: one sentence and a code', async () => {
+  const taken = createServer().listen(0, '127.0.0.1');
+  await once(taken, 'listening');
+  const port = String((taken.address() as { port: number }).port);
+  mkdirSync(join(folder, 'home'));
+  writeFileSync(join(folder, 'home', 'letter.txt'), '');
+  const [inUse, foreign, noFolder, noParent] = await Promise.all([
+    drover('serve', '-p', port, '-d', 'data'),
+    drover('serve', '-p', '0', '-d', 'home'),
+    drover('serve', '-p', '0', '-d', 'home/letter.txt'),
+    drover('serve', '-p', '0', '-d', 'home/letter.txt/data'),
+  ]);
+  taken.close();
+
+  expect(inUse).toMatchObject({
+    code: 3,
+    err: `drover: 127.0.0.1:${port} is taken by another program; stop that one, or choose another port with --port\n`,
+  });
+  expect(foreign.code).toBe(4);
+  expect(foreign.err).toMatch(/^drover: home holds other things \(letter\.txt\) .*--data.*\n$/);
+  expect(noFolder).toMatchObject({
+    code: 4,
+    err: 'drover: home/letter.txt is no folder; name one with --data\n',
+  });
+  expect(noParent.code).toBe(4);
+  expect(noParent.err).toMatch(/^drover: .* can't be written \(ENOTDIR\).*\n$/);
+});
+
+test('a directory in use by another server is refused', async () => {
+  const first = serve('--data', 'data');
+  await first.ready();
+
+  const second = await serve('--data', 'data').ended;
+
+  expect(second.code).toBe(4);
+  expect(second.err).toMatch(/^drover: IN_USE: .*\n$/);
+});
+
+test('a broken zoo.cfg is refused by its line, with the nearest key', async () => {
+  writeFileSync(join(folder, 'typo.cfg'), 'tickTime=2000\n\n# port\nclientProt=2181\n');
+  writeFileSync(join(folder, 'ensemble.cfg'), 'initLimit=5\nserver.1=a:2888:3888\n');
+  writeFileSync(join(folder, 'word.cfg'), 'tickTime=soon\n');
+
+  const [typo, ensemble, word, none] = await Promise.all([
+    drover('serve', 'typo.cfg'),
+    drover('serve', 'ensemble.cfg'),
+    drover('serve', 'word.cfg'),
+    drover('serve', 'none.cfg'),
+  ]);
+
+  expect(typo).toMatchObject({
+    code: 2,
+    err: 'drover: typo.cfg line 4: there is no key "clientProt"; is clientPort meant?\n',
+  });
+  expect(ensemble.code).toBe(2);
+  expect(ensemble.err).toMatch(/^drover: ensemble\.cfg line 2: server\.1 .*drover ensemble.*\n$/);
+  expect(word.err).toBe(
+    'drover: word.cfg line 1: tickTime has to be a whole number, and is "soon"\n',
+  );
+  expect(none.err).toMatch(/^drover: none\.cfg can't be read \(ENOENT\)/);
+});
+
+test('flags win over -D, -D over the environment, that over the file', async () => {
+  writeFileSync(
+    join(folder, 'zoo.cfg'),
+    'clientPort=0\ndataDir=data\nsnapCount=11\ntickTime=1111\nmaxClientCnxns=1\nminSessionTimeout=5001\n',
+  );
+  const server = new Drover(
+    [
+      ...['serve', 'zoo.cfg', '--json', '--admin-port', '0'],
+      ...['--set', 'tickTime=2222', '-Dzookeeper.tickTime=3333', '-Dzookeeper.maxClientCnxns=4'],
+    ],
+    { DROVER_MAX_CLIENT_CNXNS: '5', DROVER_MIN_SESSION_TIMEOUT: '6006' },
+  );
+  const { adminPort } = await server.ready();
+
+  const answer = await fetch(`http://127.0.0.1:${adminPort}/commands/conf`);
+
+  expect(await answer.json()).toMatchObject({
+    tick_time: 2222,
+    max_client_cnxns: 4,
+    min_session_timeout: 6006,
+    data_dir: join(folder, 'data', 'version-2'),
+  });
+});
+
+test('listening beyond this machine needs authentication, or a flag', async () => {
+  const refused = await drover('serve', '-p', '0', '-a', '0.0.0.0');
+  expect(refused.code).toBe(2);
+  expect(refused.err).toMatch(/--insecure-bind\n$/);
+
+  const allowed = serve('--address', '0.0.0.0', '--insecure-bind');
+  expect((await allowed.ready()).address).toMatch(/^0\.0\.0\.0:/);
+});
+
+test('in memory and without fsync it says so loudly', async () => {
+  const memory = serve('--in-memory');
+  const unsafe = serve('--unsafe-no-fsync');
+  await Promise.all([memory.ready(), unsafe.ready()]);
+
+  expect(memory.err).toContain('IN MEMORY');
+  expect(unsafe.err).toContain('UNSAFE');
+  expect(readdirSync(folder)).toEqual(['drover-data']);
+});
+
+test('a log that can not be written ends the server with a code, and says what is certain', async () => {
+  const limited = spawn(
+    'sh',
+    [
+      ...['-c', 'ulimit -f 400; exec "$@"', 'sh', process.execPath, '--import', tsx],
+      ...[join(root, 'src/cli/main.ts'), 'serve', '-p', '0', '--json', '--set', 'preAllocSize=16'],
+    ],
+    { cwd: folder, env: { PATH: process.env.PATH! }, stdio: ['ignore', 'pipe', 'pipe'] },
+  );
+  running.add(limited);
+  let err = '';
+  limited.stderr.on('data', (chunk) => {
+    err += chunk;
+  });
+  const [line] = await once(limited.stdout, 'data');
+  const ended = once(limited, 'close');
+  const client = await connect(JSON.parse(String(line)).address);
+  const data = Buffer.alloc(50_000);
+  let acknowledged = 0n;
+  try {
+    for (let i = 0; i < 20; i++) {
+      await client.create(`/n${i}`, { data });
+      acknowledged = client.lastZxid;
+    }
+  } catch {
+    // the server is gone
+  }
+  await Promise.all([client.close().catch(() => {}), ended]);
+  running.delete(limited);
+
+  expect(limited.exitCode).toBe(5);
+  expect(acknowledged).toBeGreaterThan(0n);
+  expect(err).toMatch(/^drover: stopped, as going on could lose writes: WRITE_FAILED/m);
+  const certain = BigInt(/certainly on disk has zxid (0x[0-9a-f]+)/.exec(err)![1]!);
+  expect(certain).toBeGreaterThanOrEqual(acknowledged);
+});
+
+test('a second Ctrl-C ends it at once', async () => {
+  const server = serve('--in-memory');
+  const { address } = await server.ready();
+  const client = await connect(String(address));
+  server.child.kill('SIGINT');
+  server.child.kill('SIGINT');
+
+  expect([0, 130]).toContain((await server.ended).code);
+  await client.close();
+});
+
+test('metrics are there for Prometheus, with names of ZooKeeper', async () => {
+  const server = serve('--in-memory', '--metrics-port', '0');
+  const { address, metricsPort } = await server.ready();
+  const client = await connect(String(address));
+  await client.create('/a');
+  await client.get('/a');
+  await client.close();
+
+  const text = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text();
+
+  expect(text).toContain('# TYPE znode_count gauge\nznode_count 6\n');
+  expect(text).toMatch(/^# TYPE readlatency summary\nreadlatency\{quantile="0\.5"\} \S+$/m);
+  expect(text).toMatch(/^readlatency_count 1$/m);
+  expect(text).toMatch(/^drover_readlatency_histogram_bucket\{le="\+Inf"\} 1$/m);
+  expect(text).toMatch(/^process_cpu_user_seconds_total /m);
+});
+
+test('SASL users, mutual TLS and the audit log work from a zoo.cfg, and no secret is printed', async () => {
+  writeFileSync(join(folder, 'server.pem'), certificates.server.key + certificates.server.cert);
+  writeFileSync(join(folder, 'ca.pem'), certificates.ca);
+  writeFileSync(
+    join(folder, 'jaas.conf'),
+    'Server {\n  org.apache.zookeeper.server.auth.DigestLoginModule required\n  user_ann="canary-password";\n};\n',
+  );
+  writeFileSync(
+    join(folder, 'zoo.cfg'),
+    [
+      'dataDir=data',
+      'clientPort=0',
+      'secureClientPort=0',
+      'ssl.keyStore.location=server.pem',
+      'ssl.keyStore.password=canary-keystore',
+      'ssl.trustStore.location=ca.pem',
+      'authProvider.1=org.apache.zookeeper.server.auth.SASLAuthenticationProvider',
+      'sessionRequireClientSASLAuth=true',
+      'DigestAuthenticationProvider.superDigest=super:canary-digest',
+      'admin.serverPort=0',
+      '4lw.commands.whitelist=*',
+      '',
+    ].join('\n'),
+  );
+  const server = new Drover([
+    ...['serve', 'zoo.cfg', '--json', '--audit', 'audit.log', '--log-level', 'debug'],
+    '-Djava.security.auth.login.config=jaas.conf',
+  ]);
+  const { address, securePort, adminPort } = await server.ready();
+  const sasl = digestMd5({ username: 'ann', password: 'canary-password' });
+
+  const plain = await connect(String(address), { sasl });
+  await plain.create('/a', { acl: [{ perms: 31, id: { scheme: 'sasl', id: 'ann' } }] });
+  expect((await plain.whoAmI()).map(({ authScheme }) => authScheme)).toContain('sasl');
+  await plain.close();
+  const tls = {
+    ca: certificates.ca,
+    cert: certificates.client.cert,
+    key: certificates.client.key,
+    servername: 'localhost',
+  };
+  const secure = await connect(`127.0.0.1:${securePort}`, { sasl, tls });
+  expect((await secure.get('/a')).data).toBeDefined();
+  expect((await secure.whoAmI()).map(({ authScheme }) => authScheme)).toContain('x509');
+  await secure.close();
+  const icfg = await (await fetch(`http://127.0.0.1:${adminPort}/commands/icfg`)).text();
+  server.child.kill('SIGTERM');
+  const { code, out, err } = await server.ended;
+
+  expect(code).toBe(0);
+  const audit = readFileSync(join(folder, 'audit.log'), 'utf8');
+  expect(audit).toMatch(/operation=serverStart\tresult=success\n/);
+  expect(audit).toMatch(/\tuser=127\.0\.0\.1,ann\tip=127\.0\.0\.1\toperation=create\tznode=\/a\t/);
+  expect(audit).toMatch(/operation=serverStop\tresult=invoked\n$/);
+  expect(icfg).toContain('secureClientPort=0');
+  for (const text of [out, err, audit, icfg]) expect(text).not.toContain('canary');
+});
+
+test('who has not authenticated is refused where SASL is required', async () => {
+  writeFileSync(join(folder, 'users'), '# ours\nann: secret\n');
+  const server = serve('--users', 'users', '--set', 'sessionRequireClientSASLAuth=true');
+  const { address } = await server.ready();
+
+  const nobody = await connect(String(address), { retry: false } as never);
+  await expect(nobody.create('/a')).rejects.toMatchObject({ code: 'SESSION_CLOSED_REQUIRE_SASL' });
+  await nobody.close();
+});
+
+test('certificates are read again on SIGHUP, and open links stay', async () => {
+  const pem = join(folder, 'server.pem');
+  writeFileSync(pem, certificates.server.key + certificates.server.cert);
+  const server = serve(
+    ...['--in-memory', '--set', 'secureClientPort=0', '--set', `ssl.keyStore.location=${pem}`],
+    ...['--set', 'ssl.clientAuth=none'],
+  );
+  const { securePort } = await server.ready();
+  const dial = (ca: string) =>
+    connect(`127.0.0.1:${securePort}`, {
+      tls: { ca, servername: 'localhost' },
+      signal: AbortSignal.timeout(5_000),
+    } as never);
+  const before = await dial(certificates.ca);
+  await before.create('/a');
+
+  writeFileSync(pem, certificates.otherServer.key + certificates.otherServer.cert);
+  server.child.kill('SIGHUP');
+  await server.says(/certificates were read again/);
+  const after = await dial(certificates.otherCa);
+
+  expect(await after.exists('/a')).not.toBeNull();
+  expect(await before.exists('/a')).not.toBeNull();
+  await Promise.all([before.close(), after.close()]);
+});
+
+test('a JKS store is refused with how to convert it', async () => {
+  writeFileSync(join(folder, 'server.jks'), 'x');
+
+  const { code, err } = await drover(
+    ...['serve', '--in-memory', '-p', '0', '--set', 'secureClientPort=0'],
+    ...['--set', 'ssl.keyStore.location=server.jks', '--set', 'ssl.clientAuth=none'],
+  );
+
+  expect(code).toBe(2);
+  expect(err).toMatch(/server\.jks is of type JKS.*keytool -importkeystore/);
+});
+
+test('test-server runs a command beside a server and ends as the command does', async () => {
+  const [ended, killed, missing] = await Promise.all([
+    drover('test-server', '--', 'sh', '-c', 'echo "at $ZK_SERVERS"; exit 7'),
+    drover('test-server', '--', 'sh', '-c', 'kill -TERM $$'),
+    drover('test-server', '--', 'no-such-command'),
+  ]);
+
+  expect(ended.code).toBe(7);
+  expect(ended.out).toMatch(/^at 127\.0\.0\.1:\d+\n$/);
+  expect(killed.code).toBe(143);
+  expect(missing).toMatchObject({
+    code: 2,
+    err: "drover: no-such-command can't be run (ENOENT)\n",
+  });
+});
+
+test('version says who we are, also as data', async () => {
+  const [text, json, typo] = await Promise.all([
+    drover('version'),
+    drover('version', '--json'),
+    drover('versoin'),
+  ]);
+
+  expect(text.out).toMatch(/^drover \d+\.\d+\.\d+, like ZooKeeper 3\.9\.5, on Node /);
+  expect(JSON.parse(json.out)).toMatchObject({ zooKeeper: '3.9.5' });
+  expect(typo.code).toBe(2);
+  expect(typo.err).toContain('Did you mean version?');
+});
