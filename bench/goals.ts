@@ -42,3 +42,23 @@ export const serverGoals: Readonly<Record<string, number>> = {
 
 /** p99 as a share of the better Apache's: for reads, and for all else. */
 export const p99OfBetterMax = { get: 0.5, other: 1 } as const;
+
+/** What is no load over a while: as a ratio to the better Apache's, or as it is. */
+export interface OtherGoal {
+  readonly ofBetterMin?: number;
+  readonly ofBetterMax?: number;
+  readonly max?: number;
+}
+
+// biome-ignore format: a table is read down its columns
+export const otherGoals: Readonly<Record<string, OtherGoal>> = {
+  'ready ms':             { ofBetterMax: 1 / 3 },
+  'idle MB':              { max: 60 },
+  'million MB':           { ofBetterMax: 0.55 },
+  'million creates/s':    { ofBetterMin: 3.5 },
+  'million restart ms':   { ofBetterMax: 0.6 },
+  'million longest ms':   { max: 50 },
+  'sessions /s':          { ofBetterMin: 1.2 },
+  'fan-out events/s':     { ofBetterMin: 1.3 },
+  'fan-out p99 ms':       { ofBetterMax: 0.8 },
+};

@@ -59,7 +59,9 @@ export class Program {
   }
 
   async run(task: Task): Promise<Result | null> {
-    const taskMs = task.name === 'load' ? (task.warmSeconds + task.seconds) * 1e3 : 0;
+    let taskMs = 0;
+    if (task.name === 'load') taskMs = (task.warmSeconds + task.seconds) * 1e3;
+    else if (task.name === 'fill') taskMs = task.count;
     this.#child.send(task);
     const said = await heard(this.#child, taskMs + answerTimeoutMs);
     return 'result' in said ? said.result : null;

@@ -19,13 +19,15 @@ const usage = `usage: npm run bench -- client|server [options]
 
   client   drover, npm zookeeper and node-zookeeper-client, on a stand-in server that costs
            next to nothing and on Apache ZooKeeper
-  server   Apache ZooKeeper with each of its two network layers, and what --serve starts
+  server   drover serve, as built, and Apache ZooKeeper with each of its two network layers:
+           rows 'get 100 50x10' and the like, then 'ready', 'idle', 'million', 'sessions', 'fan-out'
 
   --seconds N   how long each try takes              (1)
   --tries N     tries of each row; the middle counts (3)
   --only WORDS  only rows named so, as 'get 100 x1'
   --dist DIR    another build of drover than this one's
-  --serve CMD   a server of ours, as 'drover serve --port {port} --data-dir {dir}'
+  --serve CMD   another way to start our server, as 'drover serve --port {port} --data {dir}'
+  --nodes N     how many make the large tree of the rows 'million' (1000000)
   --json        the figures as JSON, each try with them
 `;
 
@@ -39,17 +41,20 @@ function read(): { name: string; options: BenchOptions } | undefined {
       only: { type: 'string', default: '' },
       dist: { type: 'string' },
       serve: { type: 'string' },
+      nodes: { type: 'string', default: '1000000' },
       json: { type: 'boolean', default: false },
     },
   });
   const [name = ''] = positionals;
   const seconds = Number(values.seconds);
   const tries = Number(values.tries);
+  const nodes = Number(values.nodes);
   if (!Object.hasOwn(benches, name) || positionals.length > 1) return undefined;
   if (!(seconds > 0 && seconds <= 600) || !(Number.isInteger(tries) && tries > 0)) return undefined;
+  if (!(Number.isInteger(nodes) && nodes > 0 && nodes <= 10_000_000)) return undefined;
   const only = values.only.split(/\s+/).filter((word) => word !== '');
   const { dist, serve, json } = values;
-  return { name, options: { seconds, tries, json, only, dist, serve } };
+  return { name, options: { seconds, tries, json, only, dist, serve, nodes } };
 }
 
 let asked: ReturnType<typeof read>;

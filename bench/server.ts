@@ -1,28 +1,28 @@
 /**
  * Our server beside Apache ZooKeeper with each of its two network layers, under the same load in the
- * same run. The ratio counts against the better of the two.
+ * same run, all of them as their users run them: with fsync. The ratio counts against the better of
+ * the two. What is no load over a while (starting, memory, sessions, …) is in server-other.ts.
  *
  * `CxD` is C connections with D requests in flight on each. The load comes from a process of its own;
  * where that process was busy nearly all the time, a row says what it can do and not what the server
  * can, and is marked with a `<`.
  */
 
-import { startApache } from '../test/peers/zookeeper.ts';
-import { apacheJvm, firstApache } from './apache.ts';
+import { firstApache } from './apache.ts';
 import { type Figure, figureOf, short, type Try, tableText } from './figures.ts';
 import { p99OfBetterMax, serverGoals } from './goals.ts';
-import { machineText, residentMbOf, watchMachine } from './machine.ts';
+import { machineText, watchMachine } from './machine.ts';
 import { type BenchOptions, isWanted, log } from './options.ts';
-import { startOwn } from './own-server.ts';
 import type { OpName } from './programs/messages.ts';
 import { compilePrograms, Program } from './programs.ts';
-
-interface Contender {
-  readonly name: 'drover' | 'nio' | 'netty';
-  readonly pid: number;
-  readonly load: Program;
-  readonly idleMb: number;
-}
+import { type Contender, type RivalName, rivalNames, startRival, titles } from './rivals.ts';
+import {
+  measureOther,
+  measureWarm,
+  type OtherRow,
+  otherWanted,
+  printOther,
+} from './server-other.ts';
 
 interface Cell {
   readonly op: OpName;
@@ -60,27 +60,46 @@ const rootOf = (bytes: number) => `/bench-${bytes}`;
 const warmSeconds = 0.3;
 const jvmWarmSeconds = 20;
 const loadBusyMax = 0.9;
-const netty = 'org.apache.zookeeper.server.NettyServerCnxnFactory';
 
 export async function benchServer(options: BenchOptions): Promise<unknown> {
   const wanted = cells.filter((cell) => isWanted(cellName(cell), options));
-  if (wanted.length === 0) throw new Error(`no row is named ${options.only.join(' ')}`);
+  const others = otherWanted(options);
+  if (wanted.length + others.length === 0) {
+    throw new Error(`no row is named ${options.only.join(' ')}`);
+  }
   compilePrograms();
-  await using stack = new AsyncDisposer();
-  const contenders = await start(options, stack);
-  const sizes = [...new Set(wanted.map(({ bytes }) => bytes))];
-  for (const { name, load } of contenders) {
-    for (const bytes of sizes) await load.run({ name: 'prepare', root: rootOf(bytes), bytes });
-    if (name !== 'drover') await warm(name, load, sizes[0]!);
-  }
+  const peer = await firstApache();
+  const names = peer === undefined ? (['drover'] as const) : rivalNames;
+  const start = (name: RivalName) => startRival(name, peer, options);
   const rows: Row[] = [];
-  for (const cell of wanted) {
-    log(cellName(cell));
-    rows.push({ name: cellName(cell), figures: await compare(cell, contenders, options) });
+  const otherRows: OtherRow[] = [];
+  if (wanted.length > 0 || others.some(({ isWarm }) => isWarm)) {
+    await using stack = new AsyncDisposer();
+    const contenders: Contender[] = [];
+    for (const name of names) {
+      const rival = await start(name);
+      stack.defer(() => rival.end());
+      const load = await Program.start('server-load', [String(rival.port)]);
+      stack.defer(() => load.stop());
+      contenders.push({ name, rival, load });
+    }
+    const sizes = [...new Set([100, ...wanted.map(({ bytes }) => bytes)])];
+    for (const { name, load } of contenders) {
+      for (const bytes of sizes) await load.run({ name: 'prepare', root: rootOf(bytes), bytes });
+      if (name !== 'drover') await warm(name, load, sizes[0]!);
+    }
+    for (const cell of wanted) {
+      log(cellName(cell));
+      rows.push({ name: cellName(cell), figures: await compare(cell, contenders, options) });
+    }
+    otherRows.push(...(await measureWarm(contenders, rootOf(100), options)));
   }
-  if (!options.json) print(contenders, rows, options);
-  const idleMb = Object.fromEntries(contenders.map(({ name, idleMb }) => [name, idleMb]));
-  return { machine: machineText(), idleMb, rows };
+  otherRows.push(...(await measureOther(names, start, options)));
+  if (!options.json) {
+    if (rows.length > 0) print(names, rows, options);
+    if (otherRows.length > 0) printOther(names, otherRows, options);
+  }
+  return { machine: machineText(), rows, other: otherRows };
 }
 
 /** What was started, ended in the opposite order. Node 20 has no AsyncDisposableStack. */
@@ -94,31 +113,6 @@ class AsyncDisposer {
   async [Symbol.asyncDispose](): Promise<void> {
     for (const end of this.#ends) await end();
   }
-}
-
-async function start({ serve }: BenchOptions, stack: AsyncDisposer): Promise<Contender[]> {
-  const contenders: Contender[] = [];
-  const add = async (name: Contender['name'], pid: number, port: number) => {
-    const idleMb = residentMbOf(pid);
-    const load = await Program.start('server-load', [String(port)]);
-    stack.defer(() => load.stop());
-    contenders.push({ name, pid, load, idleMb });
-  };
-  if (serve === undefined) log('no --serve, so Apache ZooKeeper runs alone');
-  else {
-    const own = await startOwn(serve);
-    stack.defer(() => own.stop());
-    await add('drover', own.pid, own.port);
-  }
-  const peer = await firstApache();
-  if (peer === undefined) return contenders;
-  for (const name of ['nio', 'netty'] as const) {
-    const config = name === 'netty' ? { serverCnxnFactory: netty } : {};
-    const apache = await startApache(peer, { jvm: apacheJvm, config });
-    stack.defer(() => apache[Symbol.asyncDispose]());
-    await add(name, apache.pid, apache.port);
-  }
-  return contenders;
 }
 
 async function warm(name: string, load: Program, bytes: number): Promise<void> {
@@ -138,7 +132,8 @@ async function compare(
   const found = new Map<string, (Try & { busy: number })[]>();
   for (let i = 0; i < tries; i++) {
     for (let turn = 0; turn < contenders.length; turn++) {
-      const { name, pid, load } = contenders[(turn + i) % contenders.length]!;
+      const { name, rival, load } = contenders[(turn + i) % contenders.length]!;
+      const { pid } = rival;
       const watched = watchMachine([pid, load.pid]);
       const root = rootOf(cell.bytes);
       const result = await load.run({ name: 'load', ...cell, root, warmSeconds, seconds });
@@ -163,14 +158,11 @@ async function compare(
   );
 }
 
-const titles = { drover: 'drover', nio: 'Apache NIO', netty: 'Apache Netty' } as const;
-
 function print(
-  contenders: readonly Contender[],
+  names: readonly RivalName[],
   rows: readonly Row[],
   { tries, seconds }: BenchOptions,
 ): void {
-  const names = contenders.map(({ name }) => name);
   console.log(`\n${machineText()}.`);
   console.log(`ops/s · p99 ms · CPU us per op: the middle of ${tries} tries of ${seconds} s`);
   console.log('~ other processes took more than a tenth of the machine in every try');
@@ -182,8 +174,6 @@ function print(
     ...ratioTexts(name, figures),
   ]);
   console.log(tableText([head, ...body]));
-  const idle = contenders.map(({ name, idleMb }) => `${titles[name]} ${short(idleMb)} MB`);
-  console.log(`\nresident when idle: ${idle.join(', ')}`);
 }
 
 function figureText(figure: ServerFigure | undefined): string {

@@ -1,14 +1,14 @@
-/** Writes the tables of docs/configuration.md anew, from the table of keys: `npx tsx scripts/configuration-table.ts`. */
+/** Writes the tables of docs/configuration.md and docs/server.md anew: `npx tsx scripts/configuration-table.ts`. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import {
   type AppliedKey,
   appliedKeys,
+  defaultLimits,
   inertKeys,
   refusedKeys,
   variableOf,
 } from '../src/server/index.ts';
 
-const page = new URL('../docs/configuration.md', import.meta.url);
 const cell = (text: string) => text.replaceAll('|', '\\|');
 
 const applied = Object.entries(appliedKeys as Record<string, AppliedKey>).map(
@@ -33,10 +33,20 @@ const tables: Record<string, string[]> = {
   refused: ['| Key | Why |', '|---|---|', ...refused],
   inert: ['| Why | Keys |', '|---|---|', ...inert],
 };
-let text = readFileSync(page, 'utf8');
-for (const [name, lines] of Object.entries(tables)) {
-  const [begin, end] = [`<!-- ${name} -->`, `<!-- end of ${name} -->`];
-  const from = text.indexOf(begin) + begin.length;
-  text = `${text.slice(0, from)}\n${lines.join('\n')}\n${text.slice(text.indexOf(end))}`;
+fill(new URL('../docs/configuration.md', import.meta.url), tables);
+
+const limits = Object.entries(defaultLimits).map(([name, value]) => `| \`${name}\` | ${value} |`);
+fill(new URL('../docs/server.md', import.meta.url), {
+  limits: ['| Limit | Default |', '|---|---|', ...limits],
+});
+
+/** Puts each table between the two marks that have its name. */
+function fill(page: URL, tables: Record<string, string[]>): void {
+  let text = readFileSync(page, 'utf8');
+  for (const [name, lines] of Object.entries(tables)) {
+    const [begin, end] = [`<!-- ${name} -->`, `<!-- end of ${name} -->`];
+    const from = text.indexOf(begin) + begin.length;
+    text = `${text.slice(0, from)}\n${lines.join('\n')}\n${text.slice(text.indexOf(end))}`;
+  }
+  writeFileSync(page, text);
 }
-writeFileSync(page, text);

@@ -2,7 +2,16 @@
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -144,6 +153,29 @@ test('a port that is taken, a folder that is not ours, a file in the way: one se
   });
   expect(noParent.code).toBe(4);
   expect(noParent.err).toMatch(/^drover: .* can't be written \(ENOTDIR\).*\n$/);
+});
+
+test.runIf(existsSync('/proc/self'))(
+  'a folder that can not be is refused at once, however deep',
+  async () => {
+    const [shallow, deep] = await Promise.all([
+      drover('serve', '-p', '0', '-d', '/proc/x'),
+      drover('serve', '-p', '0', '-d', '/proc/self/x/y/z'),
+    ]);
+
+    expect(shallow.code).toBe(4);
+    expect(shallow.err).toMatch(/^drover: \/proc\/x can't be written \(ENOENT\).*--data\n$/);
+    expect(deep.code).toBe(4);
+    expect(deep.err).toMatch(/^drover: \/proc\/self\/x can't be written \(\w+\).*--data\n$/);
+  },
+  20_000,
+);
+
+test('a folder is made with whatever is missing above it', async () => {
+  const server = serve('--data', 'a/b/c');
+  await server.ready();
+
+  expect(readdirSync(join(folder, 'a/b/c'))).toEqual(['version-2']);
 });
 
 test('a directory in use by another server is refused', async () => {
@@ -356,31 +388,31 @@ test('who has not authenticated is refused where SASL is required', async () => 
   await nobody.close();
 });
 
-test('certificates are read again on SIGHUP, and open links stay', async () => {
-  const pem = join(folder, 'server.pem');
-  writeFileSync(pem, certificates.server.key + certificates.server.cert);
-  const server = serve(
-    ...['--in-memory', '--set', 'secureClientPort=0', '--set', `ssl.keyStore.location=${pem}`],
-    ...['--set', 'ssl.clientAuth=none'],
-  );
-  const { securePort } = await server.ready();
-  const dial = (ca: string) =>
-    connect(`127.0.0.1:${securePort}`, {
-      tls: { ca, servername: 'localhost' },
-      signal: AbortSignal.timeout(5_000),
-    } as never);
-  const before = await dial(certificates.ca);
-  await before.create('/a');
+for (const how of ['on SIGHUP', 'when their file is replaced']) {
+  test(`certificates are read again ${how}, and open links stay`, async () => {
+    const pem = join(folder, 'server.pem');
+    writeFileSync(pem, certificates.server.key + certificates.server.cert);
+    const server = serve(
+      ...['--in-memory', '--set', 'secureClientPort=0', '--set', `ssl.keyStore.location=${pem}`],
+      ...['--set', 'ssl.clientAuth=none', '--set', `client.certReload=${how !== 'on SIGHUP'}`],
+    );
+    const { securePort } = await server.ready();
+    const dial = (ca: string) =>
+      connect(`127.0.0.1:${securePort}`, { tls: { ca, servername: 'localhost' } });
+    const before = await dial(certificates.ca);
+    await before.create('/a');
 
-  writeFileSync(pem, certificates.otherServer.key + certificates.otherServer.cert);
-  server.child.kill('SIGHUP');
-  await server.says(/certificates were read again/);
-  const after = await dial(certificates.otherCa);
+    writeFileSync(`${pem}.new`, certificates.otherServer.key + certificates.otherServer.cert);
+    renameSync(`${pem}.new`, pem);
+    if (how === 'on SIGHUP') server.child.kill('SIGHUP');
+    await server.says(/certificates were read again/);
+    const after = await dial(certificates.otherCa);
 
-  expect(await after.exists('/a')).not.toBeNull();
-  expect(await before.exists('/a')).not.toBeNull();
-  await Promise.all([before.close(), after.close()]);
-});
+    expect(await after.exists('/a')).not.toBeNull();
+    expect(await before.exists('/a')).not.toBeNull();
+    await Promise.all([before.close(), after.close()]);
+  });
+}
 
 test('a JKS store is refused with how to convert it', async () => {
   writeFileSync(join(folder, 'server.jks'), 'x');

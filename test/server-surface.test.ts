@@ -1,18 +1,28 @@
 /** What a running server shows of itself: four-letter words, the admin server, metrics, the audit log. */
 
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { connect as dial } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { connect } from '../src/client/index.ts';
+import { connect, digestMd5 } from '../src/client/index.ts';
 import {
+  type AdminOptions,
   type AdminServer,
   Audit,
   fourLetterWords,
   metricsOf,
   type RunningServer,
+  Sasl,
   type ServerOptions,
   startAdminServer,
   startServer,
 } from '../src/server/index.ts';
+import { MovableClock } from '../src/testing/index.ts';
+import { certificates } from './certificates/certificates.ts';
+
+const asSuper = { headers: { authorization: 'digest super:test' } };
+const superDigest = 'super:D/InIHSb7yEEbrWz8b9l71RjZJU=';
 
 const start = (options: ServerOptions = {}) =>
   startServer({ port: 0, inMemory: true, fourLetterWords: '*', ...options });
@@ -34,8 +44,9 @@ async function withAdmin(
     admin: AdminServer,
     get: (path: string, init?: RequestInit) => Promise<Response>,
   ) => unknown,
+  options: AdminOptions = {},
 ) {
-  const admin = await startAdminServer(server.facts, { port: 0 });
+  const admin = await startAdminServer(server.facts, { port: 0, ...options });
   try {
     await body(admin, (path, init) => fetch(`http://127.0.0.1:${admin.port}${path}`, init));
   } finally {
@@ -124,6 +135,24 @@ test('dump shows sessions by their end, and ephemeral nodes by their owner', asy
   expect(dump).toContain(`Sessions with Ephemerals (1):\n${hex}:\n\t/e\n`);
 });
 
+test('dump shows links by their end, with their sessions, and the one that asks', async () => {
+  await using server = await start();
+  const client = await connect(server.address, { sessionTimeoutMs: 40_000 });
+  const hex = `0x${client.sessionId!.toString(16)}`;
+
+  const dump = await ask(server.port, 'dump');
+  await client.close();
+
+  const when = '\\w{3} \\w{3} \\d\\d \\d\\d:\\d\\d:\\d\\d UTC \\d{4}';
+  const link = (session: string) =>
+    `1 expire at ${when}:\n\tip: /127\\.0\\.0\\.1:\\d+ sessionId: ${session}\n`;
+  expect(dump).toMatch(
+    new RegExp(
+      `\nConnections dump:\nConnections Sets \\(2\\)/\\(2\\):\n${link('0x0')}${link(hex)}$`,
+    ),
+  );
+});
+
 test('watches are listed by session and by path, and counted', async () => {
   await using server = await start();
   const client = await connect(server.address);
@@ -208,7 +237,6 @@ test('a session id is a whole number in JSON, as Java writes it', async () => {
 });
 
 test('snapshot and restore want somebody who may, and then are off', async () => {
-  const superDigest = 'super:D/InIHSb7yEEbrWz8b9l71RjZJU=';
   await using server = await start({ superDigest });
   const client = await connect(server.address, {
     auth: [{ scheme: 'digest', auth: 'super:test' }],
@@ -228,6 +256,141 @@ test('snapshot and restore want somebody who may, and then are off', async () =>
     expect(await status('digest ann:guess')).toBe(403);
     expect(await status('digest super:test')).toBe(503);
   });
+});
+
+async function onDisk(
+  options: ServerOptions,
+  body: (server: RunningServer, dataDir: string) => Promise<unknown>,
+): Promise<void> {
+  const dataDir = mkdtempSync(join(tmpdir(), 'drover-surface-'));
+  try {
+    await using server = await startServer({ port: 0, dataDir, superDigest, ...options });
+    await body(server, dataDir);
+  } finally {
+    rmSync(dataDir, { recursive: true, force: true });
+  }
+}
+
+test('a snapshot comes over the admin server, to who may do everything, and is all that a new server needs', async () => {
+  await onDisk({}, async (server) => {
+    const client = await connect(server.address, {
+      auth: [{ scheme: 'digest', auth: 'super:test' }],
+    });
+    await client.create('/kept', { data: 'x'.repeat(300_000) });
+    await client.setAcl('/', [{ perms: 1, id: { scheme: 'world', id: 'anyone' } }]);
+    await client.close();
+    const zxid = `0x${server.engine.lastZxid.toString(16)}`;
+    await withAdmin(
+      server,
+      async (_, get) => {
+        expect((await get('/commands/snapshot')).status).toBe(401);
+        expect((await get('/commands/restore', { ...asSuper, method: 'POST' })).status).toBe(503);
+        expect((await get('/commands/snapshot', { ...asSuper, method: 'POST' })).status).toBe(405);
+        const answer = await get('/commands/snapshot', asSuper);
+        const bytes = Buffer.from(await answer.arrayBuffer());
+
+        expect(answer.status).toBe(200);
+        expect(answer.headers.get('content-type')).toBe('application/octet-stream');
+        expect(answer.headers.get('last_zxid')).toBe(zxid);
+        expect(answer.headers.get('snapshot_size')).toBe(String(bytes.length));
+        await onDisk({}, async (other, folder) => {
+          await other.close();
+          for (const name of readdirSync(join(folder, 'version-2'))) {
+            rmSync(join(folder, 'version-2', name));
+          }
+          writeFileSync(join(folder, 'version-2', `snapshot.${zxid.slice(2)}`), bytes);
+          await using restored = await startServer({ port: 0, dataDir: folder });
+          const reader = await connect(restored.address);
+          expect((await reader.get('/kept')).data?.length).toBe(300_000);
+          await reader.close();
+        });
+      },
+      { snapshotEnabled: true },
+    );
+  });
+});
+
+test('a snapshot need not be sent, is not taken twice in a while, and not at all unless switched on', async () => {
+  await onDisk({}, async (server, dataDir) => {
+    const client = await connect(server.address);
+    await client.create('/a');
+    await client.close();
+    const hex = server.engine.lastZxid.toString(16);
+    const file = join(dataDir, 'version-2', `snapshot.${hex}`);
+    await withAdmin(server, async (_, get) => {
+      const answer = await get('/commands/snapshot', asSuper);
+      expect(answer.status).toBe(503);
+      expect(await answer.json()).toEqual({ command: 'snapshot', error: null });
+    });
+    await withAdmin(
+      server,
+      async (_, get) => {
+        const answer = await get('/commands/snap?streaming=false', asSuper);
+        expect(answer.status).toBe(200);
+        expect(await answer.json()).toEqual({ command: 'snapshot', error: null });
+        expect(answer.headers.get('last_zxid')).toBe(`0x${hex}`);
+        expect(answer.headers.get('snapshot_size')).toBe(String(readFileSync(file).length));
+
+        expect((await get('/commands/snapshot', asSuper)).status).toBe(429);
+      },
+      { snapshotEnabled: true },
+    );
+    const metrics = new Map(metricsOf(server.facts).map((metric) => [metric.name, metric]));
+    expect(metrics.get('snapshot_rate_limited_count')).toMatchObject({ value: 1 });
+  });
+});
+
+test('what storage did is told: the last snapshot, how long it took, what the start had to read', async () => {
+  await onDisk({}, async (first, dataDir) => {
+    const client = await connect(first.address);
+    for (const path of ['/a', '/b', '/c']) await client.create(path);
+    await client.close();
+    await first.persistence!.snapshot();
+    const zxid = first.engine.lastZxid;
+    const more = await connect(first.address);
+    await more.create('/d');
+    await more.close();
+    await first.close();
+
+    await using second = await startServer({ port: 0, dataDir });
+    const summary = (name: string) => metricsOf(second.facts).find((each) => each.name === name);
+    expect(summary('startup_txns_loaded')).toMatchObject({ count: 1, sum: 3 });
+    expect(summary('startup_snap_load_time')).toMatchObject({ count: 1 });
+    expect(summary('startup_txns_load_time')).toMatchObject({ count: 1 });
+    expect(summary('dbinittime')).toMatchObject({ count: 1 });
+    expect(summary('snapshottime')).toMatchObject({ count: 0 });
+    await withAdmin(second, async (_, get) => {
+      const last = async () => (await get('/commands/last_snapshot')).json();
+      const { timestamp, ...named } = (await last()) as { timestamp: number };
+      expect(named).toMatchObject({ zxid: zxid.toString(16) });
+      expect(Math.abs(timestamp - Date.now() / 1000)).toBeLessThan(60);
+
+      await second.persistence!.snapshot();
+
+      expect(await last()).toMatchObject({ zxid: second.engine.lastZxid.toString(16) });
+      expect(summary('snapshottime')).toMatchObject({ count: 1 });
+    });
+  });
+});
+
+test('a disk that is slow to take the log is told of, though not each time', async () => {
+  const lines: string[] = [];
+  const say = (fields: object, message: string) =>
+    lines.push(`${message} ${JSON.stringify(fields)}`);
+  const logger = { debug: say, info: say, warn: say, error: say };
+  const log = {
+    append: () => new Promise<void>((done) => setTimeout(done, 30)),
+    close: async () => {},
+  };
+  await using server = await start({ logger, log, slowAppendMs: 10 });
+  const client = await connect(server.address);
+  for (let i = 0; i < 5; i++) await client.create(`/${i}`);
+  await client.close();
+
+  const slow = lines.filter((line) => line.includes('slow to take the log'));
+  expect(slow).toHaveLength(1);
+  expect(slow[0]).toMatch(/"tookMs":\d\d+,"txns":1,"slowSoFar":1/);
+  expect(server.engine.stats.slowAppends).toBeGreaterThanOrEqual(6);
 });
 
 test('a foreign host name and a cross-site request are refused', async () => {
@@ -324,4 +487,97 @@ test('the audit log has a line for each change, in the words of Apache', async (
     ),
   );
   expect(lines.join()).not.toMatch(/canary|secret-data/);
+});
+
+test('the log tells of failed authentication and of links too many, without secrets and without end', async () => {
+  const lines: string[] = [];
+  const say = (fields: object, message: string) =>
+    lines.push(`${JSON.stringify(fields)} ${message}`);
+  const logger = { debug: say, info: say, warn: say, error: say };
+  await using server = await start({ logger, limits: { connectionsPerAddressMax: 1 } });
+  const forger = await connect(server.address);
+  await forger.addAuth('forged\nline', 'canary').catch(() => {});
+  await forger.close();
+  const client = await connect(server.address);
+
+  for (let i = 0; i < 200; i++) await ask(server.port, 'ruok').catch(() => {});
+  await client.close();
+
+  expect(lines.filter((line) => line.includes('a link too many')).length).toBeLessThanOrEqual(150);
+  expect(lines.join('\n')).toContain('a link too many');
+  const failed = lines.find((line) => line.includes('authentication failed'));
+  expect(failed).toContain('forged\\\\u000aline');
+  expect(lines.join('\n')).not.toContain('canary');
+});
+
+test('a wrong SASL password is refused, and the link with it; a right one is an id', async () => {
+  const sasl = new Sasl({ passwordOf: (name) => (name === 'ann' ? 'right' : undefined) });
+  await using server = await start({ sasl, extraSchemes: ['sasl'] });
+  const as = (username: string, password: string) =>
+    connect(server.address, { sasl: digestMd5({ username, password }) });
+
+  await expect(as('ann', 'wrong')).rejects.toMatchObject({ code: 'AUTH_FAILED' });
+  await expect(as('bob', 'right')).rejects.toMatchObject({ code: 'AUTH_FAILED' });
+  const ann = await as('ann', 'right');
+
+  expect(await ann.whoAmI()).toContainEqual({ authScheme: 'sasl', user: 'ann' });
+  expect(server.engine.stats.authFailures).toBe(2);
+  await ann.close();
+});
+
+test('after too many wrong SASL passwords not even the right one is looked at for a while', async () => {
+  const sasl = new Sasl({ passwordOf: (name) => (name === 'ann' ? 'right' : undefined) });
+  const clock = new MovableClock();
+  await using server = await start({
+    ...{ clock, sasl, extraSchemes: ['sasl'], limits: { authFailuresMax: 2 } },
+  });
+  const as = (password: string) =>
+    connect(server.address, { sasl: digestMd5({ username: 'ann', password }) });
+  await expect(as('wrong')).rejects.toMatchObject({ code: 'AUTH_FAILED' });
+  await (await as('right')).close();
+  await expect(as('guess')).rejects.toMatchObject({ code: 'AUTH_FAILED' });
+
+  await expect(as('right')).rejects.toMatchObject({ code: 'AUTH_FAILED' });
+  expect(server.engine.stats).toMatchObject({ authFailures: 2, authRefusals: 1 });
+
+  clock.advance(61_000);
+  await (await as('right')).close();
+});
+
+test('mutual TLS lets nobody in without a certificate, nor with one of strangers', async () => {
+  const { ca, server: own, client: known, otherClient } = certificates;
+  await using server = await start({
+    tls: { ...own, ca, requestCert: true, rejectUnauthorized: true, minVersion: 'TLSv1.2' },
+  });
+  const dial = (pair: { cert?: string; key?: string }) =>
+    connect(server.address, {
+      tls: { ca, servername: 'localhost', ...pair },
+      connectTimeoutMs: 2_000,
+      sessionTimeoutMs: 4_000,
+    } as never);
+
+  await expect(dial({})).rejects.toThrow();
+  await expect(dial(otherClient)).rejects.toThrow();
+  const client = await dial(known);
+
+  expect(await client.exists('/')).not.toBeNull();
+  await client.close();
+});
+
+test('the owner of the super certificate may do everything', async () => {
+  const { ca, server: own, client: known } = certificates;
+  const options = { tls: { ca, servername: 'localhost', ...known } };
+  const tls = { ...own, ca, requestCert: true, rejectUnauthorized: true };
+  await using plain = await start({ tls, extraSchemes: ['x509'] });
+  const probe = await connect(plain.address, options);
+  const subject = (await probe.whoAmI()).find(({ authScheme }) => authScheme === 'x509')!.user!;
+  await probe.close();
+  await using server = await start({ tls, extraSchemes: ['x509'], x509SuperUser: subject });
+  const client = await connect(server.address, options);
+
+  await client.create('/closed', { acl: [{ perms: 0, id: { scheme: 'world', id: 'anyone' } }] });
+  await client.set('/closed', 'x');
+
+  expect((await client.get('/closed')).data?.toString()).toBe('x');
+  await client.close();
 });

@@ -62,8 +62,13 @@ export async function startZk(): Promise<Zk> {
     connect: (options = {}) => open(link.address, options),
     witness: (options = {}) => open(direct, options),
     async expire(client) {
-      const thief = await connect(direct, { identity: client.identity! });
-      await thief.close();
+      const identity = client.identity!;
+      // The owner may take its session back before the thief could end it: until there is none to take.
+      for (;;) {
+        const thief = await connect(direct, { identity }).catch(() => null);
+        if (thief === null) return;
+        await thief.close();
+      }
     },
     async [Symbol.asyncDispose]() {
       link.heal();

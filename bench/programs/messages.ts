@@ -30,7 +30,19 @@ export type Task =
   /** Makes `root` and below it the nodes that get and set need. */
   | { readonly name: 'prepare'; readonly root: string; readonly bytes: number }
   /** Deletes what creates have left below `root`. */
-  | { readonly name: 'clear'; readonly root: string };
+  | { readonly name: 'clear'; readonly root: string }
+  /** Makes so many nodes below `root`, a thousand to a parent. */
+  | ({ readonly name: 'fill'; readonly root: string; readonly count: number } & Shape)
+  /** Opens so many sessions and, when all are open, closes them. An op is one session. */
+  | { readonly name: 'sessions'; readonly count: number; readonly atOnce: number }
+  /** Changes `path`, on which so many sessions wait, round after round. An op is one event. */
+  | { readonly name: 'fanOut'; readonly path: string; watchers: number; rounds: number };
+
+export interface Shape {
+  readonly bytes: number;
+  readonly connections: number;
+  readonly depth: number;
+}
 
 export interface Result {
   readonly ops: number;
@@ -39,6 +51,7 @@ export interface Result {
   readonly seconds: number;
   readonly p50Us: number;
   readonly p99Us: number;
+  readonly maxUs: number;
   /** Of the whole process, all its threads. */
   readonly cpuUs: number;
 }

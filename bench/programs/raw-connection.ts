@@ -2,7 +2,8 @@
  * A connection to a server that does nothing but keep `depth` requests in flight.
  *
  * All that one chunk of replies makes room for leaves in one write. Replies must come in order and
- * without an error; their bodies are not looked at. It keeps no session alive and sets no watches.
+ * without an error; their bodies are not looked at. It keeps no session alive. Events are counted by
+ * whoever set `onEvent`.
  */
 
 import net from 'node:net';
@@ -12,6 +13,7 @@ import {
   errorCodeOf,
   frameBytesMax,
   passwordBytes,
+  specialXids,
   ZkError,
 } from '../../src/protocol/index.ts';
 import type { Requests } from './requests.ts';
@@ -39,6 +41,7 @@ export class RawConnection {
   #nowMs = 0;
   #greeted: (() => void) | undefined;
   #drained: (() => void) | undefined;
+  onEvent: () => void = () => {};
 
   private constructor(socket: net.Socket) {
     this.#socket = socket;
@@ -47,11 +50,12 @@ export class RawConnection {
     socket.on('data', (chunk) => this.#received(chunk));
   }
 
-  /** Connects and has a session. */
-  static open(port: number): Promise<RawConnection> {
+  /** Connects and has a session. A server that is starting may take a link and never say a word. */
+  static open(port: number, timeoutMs = 0): Promise<RawConnection> {
     return new Promise((resolve, reject) => {
       const socket = net.connect({ host: '127.0.0.1', port });
       const connection = new RawConnection(socket);
+      socket.setTimeout(timeoutMs, () => socket.destroy());
       const failed = (error: Error) => {
         reject(error);
         connection.#pace?.onFailed(error);
@@ -85,6 +89,21 @@ export class RawConnection {
     this.#flush();
   }
 
+  /** Without a word: the session stays until it expires. */
+  destroy(): void {
+    this.#socket.destroy();
+  }
+
+  /** One request, where none is in flight; resolves with its answer. */
+  ask(request: Requests): Promise<void> {
+    this.#xid += 1;
+    request(this.#writer, this.#xid);
+    this.#flush();
+    return new Promise((resolve) => {
+      this.#drained = resolve;
+    });
+  }
+
   /** No more requests; resolves when those in flight are answered and the session is closed. */
   async close(): Promise<void> {
     this.#pace = undefined;
@@ -104,7 +123,8 @@ export class RawConnection {
     try {
       this.#splitter.push(chunk);
     } catch (error) {
-      this.#pace?.onFailed(error as Error);
+      if (this.#pace === undefined) throw error; // the end of this program: nobody waits for it
+      this.#pace.onFailed(error as Error);
       this.#socket.destroy();
       return;
     }
@@ -120,6 +140,10 @@ export class RawConnection {
       return;
     }
     const xid = bytes.readInt32BE(start);
+    if (xid === specialXids.notification) {
+      this.onEvent();
+      return;
+    }
     if (xid === this.#xid + 1) return; // to closeSession
     this.#answered += 1;
     if (xid !== this.#answered) {

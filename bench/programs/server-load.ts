@@ -8,7 +8,16 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Writer } from '../../src/jute/index.ts';
 import { openAcl } from '../../src/protocol/index.ts';
-import { fail, type Load, pathCount, pathOf, type Result, say, serveTasks } from './messages.ts';
+import {
+  fail,
+  type Load,
+  pathCount,
+  pathOf,
+  type Result,
+  say,
+  serveTasks,
+  type Task,
+} from './messages.ts';
 import { RawConnection } from './raw-connection.ts';
 import { append, requestsOf } from './requests.ts';
 import { Stopwatch } from './stopwatch.ts';
@@ -16,6 +25,8 @@ import { Stopwatch } from './stopwatch.ts';
 const port = Number(process.argv[2]);
 /** As many as a server takes in at a time without dropping any. */
 const opensAtOnce = 50;
+/** A list of children is one reply, and may not be too long. */
+const childrenMax = 1000;
 
 async function load(task: Load): Promise<Result> {
   const connections = await openAll(task.connections);
@@ -75,12 +86,109 @@ async function prepare(root: string, bytes: number): Promise<void> {
   await connection.close();
 }
 
+/** All nodes below `root`: the parents first, one by one, the rest as fast as the shape allows. */
+async function fill(task: Extract<Task, { name: 'fill' }>): Promise<Result> {
+  const { root, count, bytes, depth } = task;
+  const data = Buffer.alloc(bytes, 0x78);
+  const acl = [...openAcl];
+  const connections = await openAll(task.connections);
+  const create = (writer: Writer, xid: number, path: string) =>
+    append(writer, xid, 'create', { path, data, acl, flags: 0 });
+  const parents = Math.ceil(count / childrenMax);
+  const paths = [root, ...Array.from({ length: parents }, (_, i) => `${root}/p${i}`)];
+  for (const path of paths) await connections[0]!.ask((writer, xid) => create(writer, xid, path));
+  const watch = new Stopwatch(task.connections * depth);
+  let made = 0;
+  let answers = 0;
+  watch.start();
+  await new Promise<void>((resolve, reject) => {
+    const pace = {
+      depth,
+      requests: (writer: Writer, xid: number) => {
+        const at = made++;
+        // Those in flight when all are made have to be something.
+        if (at >= count) append(writer, xid, 'exists', { path: root, watch: false });
+        else create(writer, xid, `${root}/p${Math.floor(at / childrenMax)}/n${at}`);
+      },
+      onAnswer: (sentMs: number, nowMs: number) => {
+        watch.count(sentMs, nowMs);
+        answers += 1;
+        if (answers === count) resolve();
+      },
+      onFailed: reject,
+    };
+    for (const connection of connections) connection.start(pace);
+  });
+  const result = watch.stop();
+  await Promise.all(connections.map((connection) => connection.close()));
+  return result;
+}
+
+async function sessions({ count, atOnce }: Extract<Task, { name: 'sessions' }>): Promise<Result> {
+  const watch = new Stopwatch(1);
+  const open: RawConnection[] = [];
+  let begun = 0;
+  watch.start();
+  const one = async () => {
+    while (begun < count) {
+      begun += 1;
+      const begunMs = watch.begin();
+      open.push(await RawConnection.open(port));
+      watch.end(begunMs);
+    }
+  };
+  await Promise.all(Array.from({ length: atOnce }, one));
+  const result = watch.stop();
+  await Promise.all(open.map((connection) => connection.close()));
+  return result;
+}
+
+/** Its seconds are those from each change to its last event: setting the watches again is not counted. */
+async function fanOut(task: Extract<Task, { name: 'fanOut' }>): Promise<Result> {
+  const { path, watchers, rounds } = task;
+  const data = Buffer.alloc(100, 0x78);
+  const connections = await openAll(watchers + 1);
+  const changer = connections.pop()!;
+  const watch = new Stopwatch(1);
+  let told = 0;
+  let changedMs = 0;
+  let allTold = () => {};
+  for (const connection of connections) {
+    connection.onEvent = () => {
+      watch.count(changedMs, performance.now());
+      told += 1;
+      if (told % watchers === 0) allTold();
+    };
+  }
+  const arm = (connection: RawConnection) =>
+    connection.ask((writer, xid) => append(writer, xid, 'getData', { path, watch: true }));
+  const change = (writer: Writer, xid: number) =>
+    append(writer, xid, 'setData', { path, data, version: -1 });
+  let deliveringMs = 0;
+  watch.start();
+  for (let round = 0; round < rounds; round++) {
+    await Promise.all(connections.map(arm));
+    const all = new Promise<void>((resolve) => {
+      allTold = resolve;
+    });
+    changedMs = performance.now();
+    await Promise.all([changer.ask(change), all]);
+    deliveringMs += performance.now() - changedMs;
+  }
+  const result = { ...watch.stop(), seconds: deliveringMs / 1e3 };
+  await Promise.all([changer, ...connections].map((connection) => connection.close()));
+  return result;
+}
+
 try {
   // A server may have just been started: whoever asks for it waits.
   const connection = await RawConnection.open(port);
   await connection.close();
   serveTasks(async (task) => {
     if (task.name === 'load') return load(task);
+    if (task.name === 'fill') return fill(task);
+    if (task.name === 'sessions') return sessions(task);
+    if (task.name === 'fanOut') return fanOut(task);
     if (task.name === 'prepare') await prepare(task.root, task.bytes);
     return null;
   });

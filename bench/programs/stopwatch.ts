@@ -18,6 +18,7 @@ export class Stopwatch {
   #ops = 0;
   #opsBefore = 0;
   #begun = 0;
+  #maxMs = 0;
 
   constructor(inFlight: number) {
     this.#mask = inFlight > 1 ? sampleEvery - 1 : 0;
@@ -28,6 +29,7 @@ export class Stopwatch {
     this.#histogram = createHistogram();
     this.#opsBefore += this.#ops;
     this.#ops = 0;
+    this.#maxMs = 0;
     this.#startedMs = performance.now();
     this.#cpu = process.cpuUsage();
   }
@@ -41,14 +43,20 @@ export class Stopwatch {
   end(begunMs: number): void {
     this.#ops += 1;
     if (begunMs === 0) return;
-    this.#histogram.record(Math.max(1, Math.round((performance.now() - begunMs) * 1e6)));
+    this.#record(performance.now() - begunMs);
   }
 
   /** For who knows both times anyway, and they are the same for many ops. */
   count(begunMs: number, endedMs: number): void {
     this.#ops += 1;
-    if ((this.#ops & this.#mask) !== 0) return;
-    this.#histogram.record(Math.max(1, Math.round((endedMs - begunMs) * 1e6)));
+    const tookMs = endedMs - begunMs;
+    if (tookMs > this.#maxMs) this.#maxMs = tookMs;
+    if ((this.#ops & this.#mask) === 0) this.#record(tookMs);
+  }
+
+  #record(tookMs: number): void {
+    if (tookMs > this.#maxMs) this.#maxMs = tookMs;
+    this.#histogram.record(Math.max(1, Math.round(tookMs * 1e6)));
   }
 
   stop(): Result {
@@ -59,6 +67,7 @@ export class Stopwatch {
       seconds: (performance.now() - this.#startedMs) / 1e3,
       p50Us: this.#histogram.percentile(50) / 1e3,
       p99Us: this.#histogram.percentile(99) / 1e3,
+      maxUs: this.#maxMs * 1e3,
       cpuUs: cpu.user + cpu.system,
     };
   }

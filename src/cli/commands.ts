@@ -65,6 +65,23 @@ export const commands: Readonly<Record<string, Command>> = {
     passesThrough: true,
     run: async (args, options) => (await import('./test-server.ts')).testServer(args, options),
   },
+  log: {
+    usage: 'log <dump|verify|history> [file|dir|path]',
+    about: 'reads transaction logs: dump FILE|DIR, verify DIR, history PATH --data DIR',
+    options: [
+      { flags: '-d, --data <dir>', about: 'history: the dataDir, or its version-2' },
+      { flags: '--data-log <dir>', about: 'verify, history: where the logs are, if not in the dataDir' },
+      { flags: '--full',           about: 'dump, history: all of the data, however long' },
+      json,
+    ],
+    run: async (args, options) => (await import('./log.ts')).log(args, options),
+  },
+  snapshot: {
+    usage: 'snapshot <dump|verify|diff> [file|dir] [file]',
+    about: 'reads snapshots: dump FILE, verify FILE|DIR, diff FILE FILE',
+    options: [{ flags: '--full', about: 'dump: all of the data, however long' }, json],
+    run: async (args, options) => (await import('./snapshot.ts')).snapshot(args, options),
+  },
   version: {
     usage: 'version',
     about: 'says which drover this is, and which ZooKeeper it is like',

@@ -8,7 +8,7 @@
  */
 
 import { appendFileSync, readdirSync, readFileSync, statSync, watch } from 'node:fs';
-import { resolve } from 'node:path';
+import { dirname, resolve } from 'node:path';
 import {
   type AdminServer,
   Audit,
@@ -44,7 +44,7 @@ export async function serve(args: readonly string[], flags: OptionValues): Promi
   const server = await begin(config, logger, audit);
   const closers: (() => Promise<void>)[] = [() => server.close()];
   try {
-    const admin = await adminOf(config, server);
+    const admin = await adminOf(config, server, logger);
     if (admin !== undefined) closers.unshift(() => admin.close());
     const metrics = await metricsServerOf(config, server);
     if (metrics !== undefined) closers.unshift(() => metrics.close());
@@ -260,6 +260,7 @@ async function begin(
 async function adminOf(
   config: ServerConfig,
   server: RunningServer,
+  logger: LazyLogger,
 ): Promise<AdminServer | undefined> {
   const isAsked =
     config.get('admin.enableServer') ??
@@ -269,6 +270,9 @@ async function adminOf(
     host: config.must('admin.serverAddress'),
     port: config.must('admin.serverPort'),
     commandUrl: config.must('admin.commandURL'),
+    snapshotEnabled: config.must('admin.snapshot.enabled'),
+    snapshotIntervalMs: config.must('admin.rateLimiterIntervalInMS'),
+    logger,
   });
 }
 
@@ -360,11 +364,25 @@ function reloadCertificates(config: ServerConfig, server: RunningServer): { clos
   };
   process.on('SIGHUP', reload);
   if (server.securePort === undefined || !config.must('client.certReload')) return { close() {} };
+  const files = tlsFiles(config);
+  const contents = () => files.map((file) => readFileSync(file, 'latin1')).join('\n');
+  let known = contents();
   let timer: NodeJS.Timeout | undefined;
-  const watchers = tlsFiles(config).map((file) =>
-    watch(file, () => {
+  const look = () => {
+    try {
+      const now = contents();
+      if (now === known) return;
+      known = now;
+    } catch {
+      return; // between two steps of a replacement; the next of them is seen as well
+    }
+    reload();
+  };
+  // Folders, not files: a file that is replaced by another is watched no more.
+  const watchers = [...new Set(files.map((file) => dirname(resolve(file))))].map((folder) =>
+    watch(folder, () => {
       clearTimeout(timer);
-      timer = setTimeout(reload, settleMs);
+      timer = setTimeout(look, settleMs);
     }),
   );
   return {
@@ -382,6 +400,12 @@ function stoppedMessage(error: Error, server: RunningServer): string {
   const last = `0x${(zxid ?? BigInt(server.engine.lastZxid)).toString(16)}`;
   return `stopped, as going on could lose writes: ${error.message}; the last write that is certainly on disk has zxid ${last}`;
 }
+
+/** What a folder or a file can be wrong with, in the words of the system. */
+const fileCodes: ReadonlySet<string> = new Set([
+  ...['EACCES', 'EPERM', 'EROFS', 'ENOSPC', 'EDQUOT', 'ENOTDIR', 'ENOENT', 'EISDIR', 'EEXIST'],
+  ...['ENAMETOOLONG', 'ELOOP', 'EINVAL', 'EIO', 'ENXIO', 'ENODEV', 'ENOTSUP', 'EOPNOTSUPP'],
+]);
 
 /** One sentence, for what is foreseen. Anything else stays as it is: a bug has a stack. */
 function asCommandError(error: unknown, config?: ServerConfig): unknown {
@@ -409,10 +433,7 @@ function asCommandError(error: unknown, config?: ServerConfig): unknown {
     const message = messages[code ?? ''] ?? `can't listen on ${at} (${code})`;
     return new CommandError('address', message, { cause: error });
   }
-  if (
-    code !== undefined &&
-    ['EACCES', 'EPERM', 'EROFS', 'ENOSPC', 'ENOTDIR', 'ENOENT'].includes(code)
-  ) {
+  if (code !== undefined && fileCodes.has(code)) {
     const where = path ?? config?.must('dataDir') ?? 'a file';
     return new CommandError(
       'data',

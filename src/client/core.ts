@@ -204,7 +204,9 @@ export class Core {
 
   #moved(state: SessionState, previous: SessionState, isFirst: boolean): void {
     if (state.name === 'connected') {
-      const isNew = previous.name === 'connecting';
+      // A server without a quorum hands out ids of its own: behind it the real session is a new one.
+      const before = 'identity' in previous ? previous.identity.sessionId : undefined;
+      const isNew = before !== state.identity.sessionId;
       for (const heard of this.#linked) heard(!isNew);
       this.#hooks.onState(state, previous);
       if (isNew) this.#hooks.onSession(isFirst);

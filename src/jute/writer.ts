@@ -9,6 +9,7 @@
 const initialBytes = 1024;
 /** Below this many characters a loop beats the call into the runtime's own encoder. */
 const asciiLoopMax = 48;
+const scratch = new DataView(new ArrayBuffer(8));
 
 export class Writer {
   #bytes: Buffer;
@@ -66,9 +67,11 @@ export class Writer {
   }
 
   long(value: bigint): void {
-    this.#reserve(8);
-    this.#bytes.writeBigInt64BE(value, this.#at);
-    this.#at += 8;
+    if (BigInt.asIntN(64, value) !== value)
+      throw new RangeError(`${value} does not fit in 64 bits`);
+    // A Buffer would take it apart shift by shift, with a new bigint for each.
+    scratch.setBigInt64(0, value);
+    this.longHalves(scratch.getInt32(0), scratch.getInt32(4));
   }
 
   /** A long as its two halves, for who counts without BigInt. */

@@ -7,4 +7,5 @@ export * from './multi.ts';
 export * from './ops.ts';
 export * from './paths.ts';
 export * from './records.ts';
+export * from './tree-digest.ts';
 export * from './txns.ts';

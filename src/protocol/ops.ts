@@ -1,6 +1,6 @@
 /**
  * Every op of 3.9.5 (ZooDefs.OpCode) with its number, what is asked and what is answered. `writes`:
- * it takes a zxid and goes to the log. An op with no request never comes off a client's link.
+ * it takes a zxid and goes to the log.
  */
 
 import type { Infer, Type } from '../jute/index.ts';

@@ -1,7 +1,7 @@
 /**
  * Every record of `zookeeper.jute` (3.9.5) that a client, a standalone server or their files use.
- * Names and order of the fields are ZooKeeper's own. Its quorum records are left out: members of an
- * ensemble speak them among themselves, and we are none.
+ * Names and order of the fields are ZooKeeper's own. Left out: the quorum's records, which members of
+ * an ensemble speak among themselves, and those of get and set max children, which no op uses.
  */
 
 import {

@@ -26,6 +26,8 @@ export interface AdminCommand {
   readonly guarded?: boolean;
   /** Whether it is answered at all; 503 if not. */
   readonly disabled?: boolean;
+  /** Its answer is a file, and not `run`'s. */
+  readonly file?: boolean;
   run(facts: ServerFacts, query: URLSearchParams): Answer;
 }
 
@@ -53,7 +55,7 @@ export const adminCommands: Readonly<Record<string, AdminCommand>> = {
   ruok:                  { aliases: [],                 run: () => ({}) },
   server_stats:          { aliases: ['srvr'],           run: serverStats },
   set_trace_mask:        { aliases: ['stmk'],           run: traceMask },
-  snapshot:              { aliases: ['snap'],           run: () => ({}), guarded: true, disabled: true },
+  snapshot:              { aliases: ['snap'],           run: () => ({}), guarded: true, file: true },
   stat_reset:            { aliases: ['srst'],           run: ({ engine }) => { engine.stats.reset(); return {}; } },
   stats:                 { aliases: ['stat'],           run: (facts) => ({ ...serverStats(facts), ...connections(facts, true) }) },
   system_properties:     { aliases: ['sysp'],           run: () => environment() },

@@ -6,18 +6,23 @@
  *   GET /healthz            200 while the process is alive
  *   GET /readyz             200 while requests are served, 503 before and after
  *
+ *   GET /commands/snapshot  a file, to who may do everything (admin-snapshot.ts)
+ *
  * It listens on loopback unless told otherwise, and nothing that it does changes data. A page in a
  * browser can't use it: a foreign Host (DNS rebinding) or a cross-site fetch is refused.
  */
 
+import type { FileHandle } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { type AddressInfo, isIP } from 'node:net';
+import { pipeline } from 'node:stream/promises';
 import { isLoopback } from './addresses.ts';
 import { adminCommands, findAdminCommand } from './admin-commands.ts';
+import { SnapshotCommand, type SnapshotOptions } from './admin-snapshot.ts';
 import type { ServerFacts } from './facts.ts';
 import { javaJson } from './java-json.ts';
 
-export interface AdminOptions {
+export interface AdminOptions extends SnapshotOptions {
   /** `admin.serverAddress`. */
   readonly host?: string | undefined;
   /** `admin.serverPort`; 0 takes any that is free. */
@@ -35,7 +40,18 @@ export interface AdminServer {
 interface Reply {
   readonly status: number;
   readonly type?: string;
+  readonly headers?: Readonly<Record<string, string>>;
   readonly body: string;
+  /** Sent in place of the body, and closed. */
+  readonly file?: { readonly handle: FileHandle; readonly bytes: number };
+}
+
+interface Asked {
+  readonly facts: ServerFacts;
+  readonly request: IncomingMessage;
+  readonly commandUrl: string;
+  readonly isLocal: boolean;
+  readonly snapshot: SnapshotCommand;
 }
 
 export async function startAdminServer(
@@ -44,8 +60,18 @@ export async function startAdminServer(
 ): Promise<AdminServer> {
   const { host = '127.0.0.1', port = 8080, commandUrl = '/commands' } = options;
   const isLocal = isLoopback(host);
+  const snapshot = new SnapshotCommand(facts, options);
+  const serve = async (request: IncomingMessage, response: ServerResponse) => {
+    const reply = await answer({ facts, request, commandUrl, isLocal, snapshot });
+    send(response, request, reply);
+    if (reply.file !== undefined) await sendFile(response, reply.file.handle);
+  };
   const server = createServer({ requestTimeout: 30_000 }, (request, response) => {
-    send(response, request, answer(facts, request, commandUrl, isLocal));
+    serve(request, response).catch((error) => {
+      // It can't be told any more, so the end of the link has to say it. Mostly the other side left.
+      options.logger?.warn({ err: error }, 'an answer of the admin server was not finished');
+      response.destroy();
+    });
     request.resume();
   });
   server.maxConnections = 100;
@@ -66,23 +92,24 @@ export async function startAdminServer(
 
 function send(response: ServerResponse, request: IncomingMessage, reply: Reply): void {
   const headers: Record<string, string | number> = {
-    'content-length': Buffer.byteLength(reply.body),
+    'content-length': reply.file?.bytes ?? Buffer.byteLength(reply.body),
     'x-content-type-options': 'nosniff',
     'cache-control': 'no-store',
+    ...reply.headers,
   };
   if (reply.type !== undefined) headers['content-type'] = reply.type;
   response.writeHead(reply.status, headers);
-  response.end(request.method === 'HEAD' ? '' : reply.body);
+  if (reply.file === undefined) response.end(request.method === 'HEAD' ? '' : reply.body);
+}
+
+async function sendFile(response: ServerResponse, handle: FileHandle): Promise<void> {
+  await pipeline(handle.createReadStream(), response); // closes the file, whatever happens
 }
 
 const plain = (status: number, body: string): Reply => ({ status, type: 'text/plain', body });
 
-function answer(
-  facts: ServerFacts,
-  request: IncomingMessage,
-  commandUrl: string,
-  isLocal: boolean,
-): Reply {
+async function answer(ask: Asked): Promise<Reply> {
+  const { facts, request, commandUrl, isLocal } = ask;
   if (isLocal && !isOwnName(request.headers.host)) {
     return plain(421, 'this server answers to the names of this machine alone\n');
   }
@@ -98,7 +125,7 @@ function answer(
   if (!url.pathname.startsWith(`${commandUrl}/`)) return plain(404, 'not found\n');
   if (!['GET', 'HEAD', 'POST'].includes(request.method ?? '')) return plain(405, 'GET or POST\n');
   const asked = url.pathname.slice(commandUrl.length + 1);
-  return command(facts, asked, url.searchParams, request);
+  return command(ask, asked, url.searchParams);
 }
 
 function isOwnName(host = ''): boolean {
@@ -117,12 +144,11 @@ function json(status: number, fields: Parameters<typeof javaJson>[0]): Reply {
   return { status, type: 'application/json', body: javaJson(fields) };
 }
 
-function command(
-  facts: ServerFacts,
+async function command(
+  { facts, request, snapshot }: Asked,
   asked: string,
   query: URLSearchParams,
-  request: IncomingMessage,
-): Reply {
+): Promise<Reply> {
   const refuse = (status: number, error: string) => json(status, { command: asked, error });
   const found = findAdminCommand(asked);
   if (found === undefined) return refuse(200, `Unknown command: ${asked.slice(0, 100)}`);
@@ -134,6 +160,15 @@ function command(
     if (refusal !== undefined) return refuse(...refusal);
   }
   if (found.command.disabled) return json(503, { command: found.name, error: null });
+  if (found.command.file) {
+    if (request.method !== 'GET') return plain(405, 'GET\n');
+    const { status, headers, bytes, file } = await snapshot.run(query);
+    if (file === undefined) {
+      return { ...json(status, { command: found.name, error: null }), headers };
+    }
+    const type = 'application/octet-stream';
+    return { status, headers, type, body: '', file: { handle: file, bytes } };
+  }
   const answer = found.command.run(facts, query);
   const { error = null, ...fields } = answer;
   // Apache puts an error first where the command itself has found one.
@@ -144,20 +179,27 @@ function command(
 
 /** Permissions of the root, all of them: `Authorization: digest user:password`. */
 function guard(
-  { engine }: ServerFacts,
+  { engine, clock }: ServerFacts,
   request: IncomingMessage,
 ): [status: number, error: string] | undefined {
   const { authorization } = request.headers;
   if (authorization === undefined) return [401, 'Auth info is missing for the command'];
   const [scheme = '', credentials, ...more] = authorization.split(' ');
   const address = (request.socket.remoteAddress ?? '').replace(/^::ffff:(?=\d+\.)/, '');
+  if (engine.authAttempts.isRefused(address, clock.nowMs())) {
+    engine.stats.authRefusals += 1;
+    return [429, 'Too many failed attempts'];
+  }
   const proof = credentials === undefined ? null : Buffer.from(credentials);
   const ids = more.length > 0 ? null : engine.auth.prove(scheme, proof, address);
   if (ids === null || ids.length === 0) {
     engine.stats.authFailures += 1;
+    engine.authAttempts.failed(address, clock.nowMs());
     return [401, 'Not authenticated'];
   }
   const acl = engine.tree.aclOf(engine.tree.find('/'));
   const mayAll = [1, 2, 4, 8, 16].every((perm) => engine.auth.permits(acl, perm, ids));
-  return mayAll ? undefined : [403, 'Not authorized'];
+  if (mayAll) return undefined;
+  engine.authAttempts.failed(address, clock.nowMs()); // a wrong password is an id that may nothing
+  return [403, 'Not authorized'];
 }

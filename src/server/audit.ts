@@ -20,7 +20,8 @@ import {
 import type { Applied } from '../tree/index.ts';
 import type { Auth } from './auth.ts';
 import type { Call } from './call.ts';
-import { hexId, userName } from './four-letter-words.ts';
+import { userName } from './four-letter-words.ts';
+import { hexId } from './logger.ts';
 
 type Result = 'success' | 'failure' | 'invoked';
 

@@ -1,7 +1,13 @@
-import { expect, test } from 'vitest';
-import { openAcl } from '../protocol/index.ts';
+import * as crypto from 'node:crypto';
+import { expect, test, vi } from 'vitest';
+import { digestId, openAcl } from '../protocol/index.ts';
 import { addressMatches, isAddressRange } from './addresses.ts';
-import { Auth } from './auth.ts';
+import { Auth, superId } from './auth.ts';
+
+vi.mock('node:crypto', async (original) => {
+  const real = await original<typeof crypto>();
+  return { ...real, timingSafeEqual: vi.fn(real.timingSafeEqual) };
+});
 
 test.each([
   ['127.0.0.1', '127.0.0.1', true],
@@ -55,4 +61,36 @@ test('sasl and x509 ids are legal only where somebody proves them, and matched a
   expect(auth.fixUp(acl, [])).toEqual(acl);
   expect(auth.permits(acl, 1, [id])).toBe(true);
   expect(auth.permits(acl, 1, [{ scheme: 'sasl', id: 'Bob' }])).toBe(false);
+});
+
+test('hashes of passwords are compared in a time that tells nothing, and only under one name', () => {
+  const [right, wrong, other] = ['ann:right', 'ann:wrong', 'bob:right'].map((each) =>
+    digestId(each),
+  );
+  const auth = new Auth({ superDigest: digestId('super:test').id });
+  const compared = vi.mocked(crypto.timingSafeEqual);
+  const acl = [{ perms: 31, id: right! }];
+  compared.mockClear();
+
+  expect(auth.permits(acl, 1, [right!])).toBe(true);
+  expect(auth.permits(acl, 1, [wrong!])).toBe(false);
+  expect(compared).toHaveBeenCalledTimes(2);
+  expect(auth.permits(acl, 1, [other!])).toBe(false);
+  expect(compared).toHaveBeenCalledTimes(2);
+
+  expect(auth.prove('digest', Buffer.from('super:test'), '::1')).toContain(superId);
+  expect(auth.prove('digest', Buffer.from('super:tess'), '::1')).not.toContain(superId);
+  expect(compared).toHaveBeenCalledTimes(4);
+});
+
+test('digest is no scheme where it is switched off: neither a proof nor fit for an ACL', () => {
+  const auth = new Auth({
+    digestSchemeEnabled: false,
+    superDigest: digestId('super:test').id,
+  });
+  const id = digestId('ann:right');
+
+  expect(auth.prove('digest', Buffer.from('super:test'), '::1')).toBeNull();
+  expect(auth.fixUp([{ perms: 31, id }], [])).toBeNull();
+  expect(auth.permits([{ perms: 31, id }], 1, [id])).toBe(false);
 });

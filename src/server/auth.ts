@@ -5,6 +5,7 @@
  * A link starts with the id of its address and adds what it proves. `super` passes every check.
  */
 
+import { timingSafeEqual } from 'node:crypto';
 import { type Acl, digestId, type Id, openAcl } from '../protocol/index.ts';
 import { addressMatches, isAddressRange } from './addresses.ts';
 
@@ -21,6 +22,14 @@ interface Scheme {
 
 const literally = (id: string, expression: string): boolean => id === expression;
 const asItIs = (id: string): string => id;
+const userOf = (id: string): string => id.split(':', 1)[0]!;
+
+/** Names are no secret. How much of the hash behind them is right must not show in the time it takes. */
+function sameDigest(a: string, b: string): boolean {
+  if (a.length !== b.length || userOf(a) !== userOf(b)) return false;
+  const [left, right] = [Buffer.from(a), Buffer.from(b)];
+  return left.length === right.length && timingSafeEqual(left, right);
+}
 
 const ip: Scheme = {
   valid: isAddressRange,
@@ -32,9 +41,9 @@ const ip: Scheme = {
 const digest: Scheme = {
   // Java's split drops empty strings at the end, so `a:b:` has two parts and `a:` has one.
   valid: (id) => id.replace(/:+$/, '').split(':').length === 2 && id !== '',
-  matches: literally,
+  matches: sameDigest,
   proves: true,
-  user: (id) => id.split(':')[0]!,
+  user: userOf,
 };
 
 /** Ids that something outside has proved (a certificate, a SASL exchange): compared as they are. */
@@ -51,6 +60,8 @@ export interface AuthOptions {
   /** `user:base64(sha1(user:password))` of who may do everything. */
   readonly superDigest?: string | undefined;
   readonly digestAlgorithm?: string | undefined;
+  /** False: `digest` is no scheme, `DigestAuthenticationProvider.enabled`. */
+  readonly digestSchemeEnabled?: boolean | undefined;
   /** The subject of the certificate whose owner may do everything likewise. */
   readonly x509SuperUser?: string | undefined;
   /** Nothing is checked: `skipACL`. */
@@ -76,7 +87,7 @@ export class Auth {
     this.#options = options;
     this.#schemes = new Map<string, Scheme>([
       ['ip', ip],
-      ['digest', digest],
+      ...(options.digestSchemeEnabled === false ? [] : [['digest', digest] as const]),
       ...(options.extraSchemes ?? []).map((name): [string, Scheme] => [name, literal]),
     ]);
   }
@@ -84,10 +95,19 @@ export class Auth {
   /** What an auth packet proves, or null when it proves nothing. */
   prove(scheme: string, credentials: Buffer | null, address: string): readonly Id[] | null {
     if (scheme === 'ip') return [{ scheme, id: address }];
-    if (scheme !== 'digest' || credentials === null) return null;
+    if (scheme !== 'digest' || credentials === null || !this.#schemes.has(scheme)) return null;
     const { superDigest, digestAlgorithm } = this.#options;
     const id = digestId(credentials.toString('utf8'), digestAlgorithm);
-    return id.id === superDigest ? [superId, id] : [id];
+    return superDigest !== undefined && sameDigest(id.id, superDigest) ? [superId, id] : [id];
+  }
+
+  /** Whether somebody has the super user's name and not the password: to Apache an id like any other. */
+  isFalseSuper(proved: readonly Id[]): boolean {
+    const { superDigest } = this.#options;
+    if (superDigest === undefined || proved.includes(superId)) return false;
+    return proved.some(
+      ({ scheme, id }) => scheme === 'digest' && userOf(id) === userOf(superDigest),
+    );
   }
 
   /** What certificates prove, and the super user's id where its certificate is among them. */

@@ -1,6 +1,6 @@
 /** A write on its way: from when it was asked until its reply. */
 
-import type { Id, OpName, TxnBody } from '../protocol/index.ts';
+import type { DigestHalves, Id, OpName, TxnBody } from '../protocol/index.ts';
 import type { Applied, TxnHead } from '../tree/index.ts';
 import type { Connection } from './connection.ts';
 import type { Changes } from './outlook.ts';
@@ -20,6 +20,8 @@ export interface Call {
   readonly connection: Connection | undefined;
   readonly head: TxnHead;
   readonly body: TxnBody;
+  /** The tree's digest as the txn will leave it. */
+  readonly digest: DigestHalves | undefined;
   readonly changes: Changes;
   readonly bytes: number;
   readonly startMs: number;

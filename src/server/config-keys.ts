@@ -66,7 +66,9 @@ const apache = {
   'snapshot.compression.method': { kind: 'text', default: '', about: '`gz`, or nothing; `snappy` is read and not written' },
   'autopurge.snapRetainCount': { kind: 'int', default: '3', about: 'snapshots to keep, at least 3' },
   'autopurge.purgeInterval': { kind: 'int',  default: '0', about: 'hours; 0 never purges' },
+  'fsync.warningthresholdms': { kind: 'int', default: '1000', about: 'milliseconds; a batch that takes the log longer is told and counted' },
   'forceSync':               { kind: 'text', default: 'yes', about: '`no` acknowledges what a loss of power takes away again' },
+  'digest.enabled':          { kind: 'flag', about: 'a digest over the tree is kept, logged with each transaction and checked; on, unless nothing is kept on disk' },
   'enforceQuota':            { kind: 'flag', default: 'false', about: 'hard limits of quotas act' },
   'extendedTypesEnabled':    { kind: 'flag', default: 'false', about: 'TTL nodes' },
   'reconfigEnabled':         { kind: 'flag', default: 'false', about: 'changes nothing but an error code: there is one server' },
@@ -80,6 +82,8 @@ const apache = {
   'admin.serverAddress':     { kind: 'text', default: '127.0.0.1', about: 'Apache listens everywhere' },
   'admin.serverPort':        { kind: 'int',  default: '8080', about: '0 takes any that is free' },
   'admin.commandURL':        { kind: 'text', default: '/commands', about: 'where the commands are' },
+  'admin.snapshot.enabled':  { kind: 'flag', default: 'false', about: 'who may do everything with `/` may fetch a snapshot; Apache has it on' },
+  'admin.rateLimiterIntervalInMS': { kind: 'int', default: '300000', about: 'milliseconds from one such snapshot to the next' },
 
   'metricsProvider.className': { kind: 'text', about: 'a name with `Prometheus` in it switches `/metrics` on' },
   'metricsProvider.httpHost': { kind: 'text', default: '127.0.0.1', about: 'Apache listens everywhere' },
@@ -88,6 +92,7 @@ const apache = {
 
   'audit.enable':            { kind: 'flag', default: 'false', about: 'who changed what' },
 
+  'DigestAuthenticationProvider.enabled': { kind: 'flag', default: 'true', about: '`false` makes `digest` no scheme: neither to authenticate by nor in ACLs' },
   'DigestAuthenticationProvider.superDigest': { kind: 'text', secret: true, about: '`super:` and a digest: who may do everything' },
   'DigestAuthenticationProvider.digestAlg': { kind: 'text', default: 'SHA1', about: 'of digests: `SHA1`, `SHA-256`, `SHA3-256` and the like' },
   'X509AuthenticationProvider.superUser': { kind: 'text', about: 'the subject of the certificate whose owner may do everything' },
@@ -217,8 +222,8 @@ export const inertKeys: Readonly<Record<string, string>> = {
   ...reasons(https, [
     ...['admin.forceHttps', 'admin.needClientAuth', 'admin.portUnification', 'admin.idleTimeout'],
   ]),
-  ...reasons('the admin server takes no snapshots and restores none', [
-    ...['admin.rateLimiterIntervalInMS', 'admin.restore.enabled', 'admin.snapshot.enabled'],
+  ...reasons('the admin server restores nothing: a snapshot is put into an empty version-2', [
+    ...['admin.restore.enabled'],
   ]),
   ...reasons('keys are read by Node and OpenSSL', [
     ...['fips-mode', 'ssl.context.supplier.class', 'ssl.handshakeDetectionTimeoutMillis'],
@@ -241,16 +246,11 @@ export const inertKeys: Readonly<Record<string, string>> = {
   ...reasons('logs without a snapshot are told from a lost snapshot by their zxids', [
     ...['snapshot.trust.empty'],
   ]),
-  ...reasons('digests are always written', [
-    'digest.enabled',
-    'serializeLastProcessedZxid.enabled',
-  ]),
-  ...reasons('a slow disk is always told', ['fsync.warningthresholdms']),
+  ...reasons('it is always written', ['serializeLastProcessedZxid.enabled']),
   ...reasons('it follows from jute.maxbuffer', ['jute.maxbuffer.extrasize']),
   ...reasons('old TTL nodes are not told from ephemeral ones', ['emulate353TTLNodes']),
   ...reasons('logs are cut by snapCount', ['snapSizeLimitInKb', 'txnLogSizeLimitInKb']),
   ...reasons('there is nothing to trace', ['messageTracker.BufferSize', 'messageTracker.Enabled']),
-  ...reasons('digests are always taken', ['DigestAuthenticationProvider.enabled']),
   ...reasons('links are closed as they are', ['allowSaslFailedClients']),
   // zkServer.sh passes these to every server, for the patterns of its own log4j and logback files.
   ...reasons('the log goes to standard output, see drover.logLevel', [

@@ -28,6 +28,7 @@ export function optionsOf(config: ServerConfig): ServerOptions {
     minSessionTimeoutMs: orUndefined(config.must('minSessionTimeout')),
     maxSessionTimeoutMs: orUndefined(config.must('maxSessionTimeout')),
     extendedTypesEnabled: config.must('extendedTypesEnabled'),
+    digestEnabled: config.get('digest.enabled'),
     enforceQuota: config.must('enforceQuota'),
     reconfigEnabled: config.must('reconfigEnabled'),
     fourLetterWords: config.must('4lw.commands.whitelist'),
@@ -38,6 +39,8 @@ export function optionsOf(config: ServerConfig): ServerOptions {
     limits: limitsFrom(config),
     superDigest: config.get('DigestAuthenticationProvider.superDigest'),
     digestAlgorithm: digestAlgorithm(config),
+    digestSchemeEnabled: config.must('DigestAuthenticationProvider.enabled'),
+    slowAppendMs: config.must('fsync.warningthresholdms'),
     x509SuperUser: config.get('X509AuthenticationProvider.superUser'),
     skipAcl: /^yes$/i.test(config.must('skipACL')),
     extraSchemes,
@@ -200,6 +203,11 @@ function requiredOf(config: ServerConfig, hasSasl: boolean): readonly string[] |
   const unknown = schemes.find((each) => !['sasl', 'digest', 'x509', 'ip'].includes(each));
   if (unknown !== undefined) {
     throw new ConfigError(`enforce.auth.schemes: there is no scheme ${unknown}`);
+  }
+  if (schemes.includes('digest') && !config.must('DigestAuthenticationProvider.enabled')) {
+    throw new ConfigError(
+      'enforce.auth.schemes=digest lets nobody in while DigestAuthenticationProvider.enabled=false',
+    );
   }
   if (schemes.includes('sasl') && !hasSasl) {
     throw new ConfigError('enforce.auth.schemes=sasl needs users: a JAAS file, or --users FILE');

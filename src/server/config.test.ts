@@ -77,6 +77,24 @@ describe('a zoo.cfg', () => {
     );
   });
 
+  test('says what the disk may take, whether digest is a scheme, and who may fetch a snapshot', () => {
+    const config = readConfig(
+      file(
+        'fsync.warningthresholdms=50\nDigestAuthenticationProvider.enabled=false\nadmin.snapshot.enabled=true\n',
+      ),
+    );
+
+    expect(config.warnings).toEqual([]);
+    expect(optionsOf(config)).toMatchObject({ slowAppendMs: 50, digestSchemeEnabled: false });
+    expect(config.get('admin.snapshot.enabled')).toBe(true);
+    expect(optionsOf(readConfig(file('')))).toMatchObject({
+      ...{ slowAppendMs: 1_000, digestSchemeEnabled: true },
+    });
+    const nobody =
+      'enforce.auth.enabled=true\nenforce.auth.schemes=digest\nDigestAuthenticationProvider.enabled=false';
+    expect(() => optionsOf(readConfig(file(nobody)))).toThrow(/lets nobody in/);
+  });
+
   test('that asks for protection which is not there is refused', () => {
     for (const line of ['ssl.crl=true', 'ssl.ocsp=true', 'client.portUnification=true']) {
       expect(refusal(line)).toThrow("can't be had");
@@ -240,5 +258,13 @@ test('docs/configuration.md lists every key as the table has it', () => {
   }
   for (const key of [...Object.keys(inertKeys), ...Object.keys(refusedKeys)]) {
     expect(page, key).toContain(`\`${key}\``);
+  }
+});
+
+test('docs/server.md lists every limit with its default', () => {
+  const page = readFileSync(resolve(import.meta.dirname, '../../docs/server.md'), 'utf8');
+
+  for (const [name, value] of Object.entries(defaultLimits)) {
+    expect(page).toContain(`| \`${name}\` | ${value} |`);
   }
 });

@@ -19,7 +19,7 @@ import type { Call } from './call.ts';
 import type { Limits } from './limits.ts';
 import type { ServerSession } from './sessions.ts';
 import type { ConnectionStats } from './stats.ts';
-import { Latency } from './stats.ts';
+import { Timing } from './stats.ts';
 import type { Watcher } from './watches.ts';
 
 /** A socket, as far as a connection needs it. */
@@ -119,7 +119,7 @@ export class Connection implements Watcher {
   lastXid = -1;
   lastZxid = -1;
   lastReplyMs = 0;
-  readonly latency = new Latency();
+  readonly latency = new Timing();
 
   constructor(wire: Wire, service: Service, ids: readonly Id[]) {
     this.wire = wire;
@@ -139,6 +139,14 @@ export class Connection implements Watcher {
   /** Whether there is still somebody to answer. */
   get isLive(): boolean {
     return this.#state !== 'closing' && this.#state !== 'closed';
+  }
+
+  /**
+   * What it says is not listened to until the log has caught up: its session is being made, or too much
+   * of it is under way. A peer that does not take its replies is another matter.
+   */
+  get isUnheard(): boolean {
+    return this.#state === 'held' || this.#paused === pauses.inFlight;
   }
 
   get watcherId(): bigint {

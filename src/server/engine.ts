@@ -11,25 +11,30 @@ import { ProtocolError, Reader } from '../jute/index.ts';
 import {
   AuthPacket,
   anyVersion,
+  type DigestHalves,
+  digestText,
   errorCodeOf,
   GetSASLRequest,
   type Id,
   type OpName,
   openAcl,
   ops,
+  printable,
   SetSASLResponse,
   type TxnBody,
   wireOf,
   ZkError,
 } from '../protocol/index.ts';
 import type { Clock } from '../support/index.ts';
-import { type Applied, Tree } from '../tree/index.ts';
+import { type Applied, Tree, type TxnHead } from '../tree/index.ts';
 import { Auth, superId, withId } from './auth.ts';
+import { AuthAttempts } from './auth-attempts.ts';
 import type { Asked, Call } from './call.ts';
 import { Connection, type Service, type Wire } from './connection.ts';
 import { Expiry } from './expiry.ts';
 import { Handshake } from './handshake.ts';
 import { type Limits, limitsOf } from './limits.ts';
+import { hexId, type Logger, rateLimited, silentLogger } from './logger.ts';
 import type { EngineOptions } from './options.ts';
 import { type Changes, Outlook } from './outlook.ts';
 import { Pipeline } from './pipeline.ts';
@@ -49,6 +54,10 @@ const unimplementedErr = wireOf('UNIMPLEMENTED');
 const authFailedErr = wireOf('AUTH_FAILED');
 const saslRequiredErr = wireOf('SESSION_CLOSED_REQUIRE_SASL');
 const marshallingErr = wireOf('MARSHALLING_ERROR');
+const quotaErr = wireOf('QUOTA_EXCEEDED');
+
+/** How often a slow disk is told of. */
+const slowSaidEveryMs = 10_000;
 
 /** Ops that a link may ask for. `check` alone is none: it lives in a multi (Request.isValid). */
 const askable = new Map<number, OpName>(
@@ -61,11 +70,13 @@ export class Engine implements Service {
   readonly tree: Tree;
   readonly watches = new Watches();
   readonly auth: Auth;
+  readonly authAttempts: AuthAttempts;
   readonly limits: Limits;
   readonly sessions: Sessions<Connection>;
   readonly stats: ServerStats;
   readonly connections = new Set<Connection>();
   readonly #options: EngineOptions;
+  readonly #logger: Logger;
   readonly #clock: Clock;
   readonly #outlook: Outlook;
   readonly #prepare: Prepare;
@@ -83,18 +94,28 @@ export class Engine implements Service {
   /** Reads of the chunk at hand that were answered at once. */
   #answered = 0;
   #stopped = false;
+  #slowSaidMs = -Infinity;
+  /** The disk is nearly full. Sessions come and go all the same: whoever reads needs one. */
+  refusesWrites = false;
   #onFailed: (error: Error) => void = () => {};
 
   constructor(options: EngineOptions) {
     const { clock, tickTimeMs } = options;
     this.#options = options;
     this.#clock = clock;
+    this.#logger = rateLimited(options.logger ?? silentLogger, clock);
     this.#nowMs = clock.nowMs();
     this.limits = limitsOf(options.limits);
-    this.tree = options.tree ?? new Tree({ extendedTypes: options.extendedTypesEnabled ?? false });
+    this.tree =
+      options.tree ??
+      new Tree({
+        extendedTypes: options.extendedTypesEnabled ?? false,
+        digest: options.digestEnabled ?? false,
+      });
     this.#zxid = this.tree.lastZxid;
     this.auth = new Auth(options);
-    this.stats = new ServerStats(clock.wallMs());
+    this.authAttempts = new AuthAttempts(this.limits);
+    this.stats = new ServerStats(clock.wallMs(), options.slowAppendMs);
     this.#outlook = new Outlook(this.tree);
     this.#prepare = new Prepare(this.tree, this.#outlook, this.auth, {
       enforceQuota: options.enforceQuota ?? false,
@@ -121,9 +142,12 @@ export class Engine implements Service {
       },
       committed: (call) => this.#committed(call),
       batchDone: () => this.#batchDone(),
+      slow: (tookMs, txns) => this.#slowLog(tookMs, txns),
       failed: (error) => this.fail(error),
     });
-    this.#expiry = new Expiry(this.sessions, clock, tickTimeMs, (session) => this.expire(session));
+    this.#expiry = new Expiry(this.sessions, clock, tickTimeMs, (session) =>
+      this.#timedOut(session),
+    );
     this.#expiry.start();
   }
 
@@ -159,6 +183,7 @@ export class Engine implements Service {
         () => {
           if (connection.state !== 'greeting') return;
           this.stats.greetingsTimedOut += 1;
+          this.#logger.info({ address: wire.address }, 'a link asked for nothing in time');
           connection.close();
         },
         true,
@@ -166,6 +191,13 @@ export class Engine implements Service {
       connection.onGreeted = () => deadline.cancel();
     }
     return connection;
+  }
+
+  /** Closes a link that is one too many. */
+  turnAway(connection: Connection): void {
+    this.stats.connectionsRefused += 1;
+    this.#logger.warn({ address: connection.wire.address }, 'a link too many');
+    connection.close();
   }
 
   closed(connection: Connection): void {
@@ -364,17 +396,38 @@ export class Engine implements Service {
     connection.finish();
   }
 
+  /** What was shown as a proof is not told: it may be a password for somewhere else. */
+  #authFailed({ wire, session }: Connection, scheme: string): void {
+    this.stats.authFailures += 1;
+    this.authAttempts.failed(wire.address, this.#nowMs);
+    const who = { address: wire.address, session: hexOf(session?.id), scheme: printable(scheme) };
+    this.#logger.warn(who, 'authentication failed');
+  }
+
+  /** Whether its address has failed so often that nothing is taken for a proof. */
+  #mayNotTry({ wire }: Connection): boolean {
+    if (!this.authAttempts.isRefused(wire.address, this.#nowMs)) return false;
+    this.stats.authRefusals += 1;
+    this.#logger.warn({ address: wire.address }, 'authentication refused after too many failures');
+    return true;
+  }
+
   #negotiate(connection: Connection, xid: number): void {
     const { token } = GetSASLRequest.read(this.#reader);
     const { sasl, requiredSchemes } = this.#options;
     // Without SASL configured, Apache answers every token with none.
-    const step = sasl === undefined ? { token: null, ids: [] } : sasl.step(connection, token);
+    if (sasl === undefined) {
+      recordReply(connection.out, xid, 0, SetSASLResponse, { token: null });
+      return;
+    }
+    const isRefused = this.#mayNotTry(connection);
+    const step = isRefused ? null : sasl.step(connection, token);
     if (step !== null) {
       for (const id of step.ids) connection.ids = withId(connection.ids, id);
       recordReply(connection.out, xid, 0, SetSASLResponse, { token: step.token });
       return;
     }
-    this.stats.authFailures += 1;
+    if (!isRefused) this.#authFailed(connection, 'sasl');
     const err = requiredSchemes?.includes('sasl') ? saslRequiredErr : authFailedErr;
     const start = beginReply(connection.out, xid, 0, err);
     SetSASLResponse.write(connection.out, { token: null });
@@ -384,12 +437,17 @@ export class Engine implements Service {
 
   #authenticate(connection: Connection, xid: number): void {
     const { scheme, auth } = AuthPacket.read(this.#reader);
-    const proved = this.auth.prove(scheme, auth, connection.wire.address);
-    if (proved === null || connection.ids.length + proved.length > this.limits.authIdsMax) {
-      this.stats.authFailures += 1;
+    if (this.#mayNotTry(connection)) {
       this.#refuse(connection, xid, 0, authFailedErr);
       return;
     }
+    const proved = this.auth.prove(scheme, auth, connection.wire.address);
+    if (proved === null || connection.ids.length + proved.length > this.limits.authIdsMax) {
+      this.#authFailed(connection, scheme);
+      this.#refuse(connection, xid, 0, authFailedErr);
+      return;
+    }
+    if (this.auth.isFalseSuper(proved)) this.#authFailed(connection, scheme);
     for (const id of proved) connection.ids = withId(connection.ids, id);
     headerReply(connection.out, xid, 0, 0);
     connection.packetsSent += 1;
@@ -407,7 +465,13 @@ export class Engine implements Service {
     forced: number | undefined,
     asked: Asked | undefined,
   ): void {
+    if (this.refusesWrites && op !== 'closeSession') {
+      this.stats.writesRefused += 1;
+      this.#inTurn(connection, ops[op].code, xid, quotaErr); // not even the refusal is logged
+      return;
+    }
     const asker: Asker = { sessionId: session.id, sessionClosing: session.closing, ids };
+    const head = this.#nextHead(session, xid);
     const changes: Changes = [];
     let prepared: TxnBody | number;
     try {
@@ -423,35 +487,48 @@ export class Engine implements Service {
       prepared = marshallingErr;
     }
     if (op === 'closeSession' && forced === undefined) session.closing = true;
-    this.#submit({ op, xid, connection, session, bytes, asked }, prepared, changes);
+    this.#submit({ op, xid, connection, session, head, bytes, asked }, prepared, changes);
   }
 
   #createSession(connection: Connection, session: Session): void {
     const txn = { timeOut: session.timeoutMs };
     const body: TxnBody = { type: 'createSession', txn };
-    this.#submit({ op: 'createSession', xid: 0, connection, session, bytes: 0 }, body, []);
+    const head = this.#nextHead(session, 0);
+    this.#submit({ op: 'createSession', xid: 0, connection, session, head, bytes: 0 }, body, []);
+  }
+
+  /** Before anything is prepared for it. It counts once it is submitted. */
+  #nextHead(session: Session | undefined, cxid: number): TxnHead {
+    const head: TxnHead = {
+      clientId: session === undefined ? 0n : session.id,
+      cxid,
+      zxid: this.#zxid + 1,
+      timeMs: this.#clock.wallMs(),
+    };
+    this.#outlook.begin(head);
+    return head;
   }
 
   #submit(
-    asked: Pick<Call, 'op' | 'xid' | 'connection' | 'session' | 'bytes' | 'asked' | 'done'>,
+    asked: Pick<
+      Call,
+      'op' | 'xid' | 'connection' | 'session' | 'head' | 'bytes' | 'asked' | 'done'
+    >,
     prepared: TxnBody | number,
     changes: Changes,
   ): void {
-    const { session, connection } = asked;
-    const zxid = ++this.#zxid;
-    if (session !== undefined) session.lastZxid = zxid;
+    const { session, connection, head } = asked;
+    this.#zxid = head.zxid;
+    if (session !== undefined) session.lastZxid = head.zxid;
+    const isError = typeof prepared === 'number';
     const call: Call = {
       op: asked.op,
       xid: asked.xid,
       session,
       connection,
-      head: {
-        clientId: session === undefined ? 0n : session.id,
-        cxid: asked.xid,
-        zxid,
-        timeMs: this.#clock.wallMs(),
-      },
-      body: typeof prepared === 'number' ? { type: 'error', txn: { err: prepared } } : prepared,
+      head,
+      body: isError ? { type: 'error', txn: { err: prepared } } : prepared,
+      digest: isError ? undefined : this.#outlook.digest, // Apache's errors carry none either
       changes,
       bytes: asked.bytes,
       startMs: this.#nowMs,
@@ -469,6 +546,7 @@ export class Engine implements Service {
       connection.drain(this.tree.lastZxid, this.#runWaiting, true);
     }
     const applied = this.tree.apply(call.head, call.body);
+    if (call.digest !== undefined) this.#checkDigest(call.head.zxid, call.digest);
     this.#outlook.settle(call.changes);
     this.watches.notify(this.tree.events, call.head.zxid);
     if (call.body.type === 'closeSession' && session !== undefined) this.sessions.remove(session);
@@ -476,6 +554,22 @@ export class Engine implements Service {
     this.#options.onCommitted?.(call, applied);
     if (connection?.isLive) this.#reply(call, connection, applied);
     else if (op === 'closeSession') session?.connection?.close();
+  }
+
+  /**
+   * The tree must have become what was foretold when the txn was prepared. Apache counts a mismatch,
+   * says so in its log and goes on: one server of several, it may. Here nobody else has the data, and
+   * which of the two is wrong can't be told: the tree, its memory, or what the log now holds. So it
+   * stops before anybody hears of the txn. Memory that went bad is made anew from disk by a restart;
+   * a txn that does not do what its digest says is named by it.
+   */
+  #checkDigest(zxid: number, expected: DigestHalves): void {
+    const digest = this.tree.digest!;
+    if (digest.equals(expected)) return;
+    this.stats.digestMismatches += 1;
+    throw new Error(
+      `txn 0x${zxid.toString(16)} made another tree than was foretold: its digest is ${digestText(digest)}, not ${digestText(expected)}`,
+    );
   }
 
   #reply(call: Call, connection: Connection, applied: Applied): void {
@@ -486,6 +580,7 @@ export class Engine implements Service {
       connection.lastXid = 0;
       connection.lastZxid = this.tree.lastZxid;
       connection.lastReplyMs = this.#nowMs;
+      this.sessions.touch(call.session!, this.#nowMs); // it could not speak before it was welcome
       this.#handshake.welcome(connection);
     } else {
       writeReply(connection.out, this.tree, op, xid, applied);
@@ -506,6 +601,15 @@ export class Engine implements Service {
     this.#read(connection, bytes, 0, bytes.length, false, ids);
   };
 
+  /** Every write waits for it. Told now and then, with how often it was so far. */
+  #slowLog(tookMs: number, txns: number): void {
+    const nowMs = this.#nowMs;
+    if (nowMs - this.#slowSaidMs < slowSaidEveryMs) return;
+    this.#slowSaidMs = nowMs;
+    const fields = { tookMs: Math.round(tookMs), txns, slowSoFar: this.stats.slowAppends };
+    this.#logger.warn(fields, 'the disk was slow to take the log, and every write waits for it');
+  }
+
   #batchDone(): void {
     for (const connection of this.#barriers) {
       this.#drain(connection);
@@ -516,27 +620,37 @@ export class Engine implements Service {
 
   // ── what the server asks itself ───────────────────────────────────────────────────────────────
 
+  /** Nothing was heard of it. That is no fault of its own where it is we who do not listen. */
+  #timedOut(session: Session): void {
+    if (session.connection?.isUnheard) this.sessions.touch(session, this.#clock.nowMs());
+    else this.expire(session);
+  }
+
   /** Ends a session as its timeout would. */
   expire(session: Session): void {
     if (session.closing || this.#stopped) return;
     session.closing = true;
     this.stats.sessionsExpired += 1;
+    this.#logger.info({ session: hexOf(session.id) }, 'session expired');
+    const head = this.#nextHead(session, 0);
     const changes: Changes = [];
     const body = this.#prepare.closeSession(session.id, changes);
-    this.#submit({ op: 'closeSession', session, ...nobody }, body, changes);
+    this.#submit({ op: 'closeSession', session, head, ...nobody }, body, changes);
   }
 
   /** Asks for one container or TTL node to go. It is checked again when its turn comes. */
   reap(path: string): void {
-    if (this.#stopped) return;
+    if (this.#stopped || this.refusesWrites) return;
+    const head = this.#nextHead(undefined, 0);
     const changes: Changes = [];
     const prepared = this.#prepare.deleteContainer(path, changes);
-    this.#submit({ op: 'deleteContainer', session: undefined, ...nobody }, prepared, changes);
+    this.#submit({ op: 'deleteContainer', session: undefined, head, ...nobody }, prepared, changes);
   }
 
   /** Makes the node, or sets its data, as the super user would. For fixtures. */
   seed(path: string, data: Buffer | null): Promise<void> {
     const asker: Asker = { sessionId: 0n, sessionClosing: false, ids: [superId] };
+    const head = this.#nextHead(undefined, 0);
     const changes: Changes = [];
     const made = { path, data, acl: [...openAcl], flags: 0 };
     const prepared =
@@ -548,7 +662,7 @@ export class Engine implements Service {
     }
     return new Promise((resolve) => {
       const done = () => resolve();
-      this.#submit({ op: 'create', session: undefined, ...nobody, done }, prepared, changes);
+      this.#submit({ op: 'create', session: undefined, head, ...nobody, done }, prepared, changes);
     });
   }
 
@@ -562,6 +676,7 @@ export class Engine implements Service {
   fail(error: Error): void {
     if (this.#stopped) return;
     this.#stopped = true;
+    this.#logger.error({ err: error, zxid: this.lastZxid }, 'stopped: going on could lose writes');
     this.#expiry.stop();
     for (const connection of [...this.connections]) connection.close();
     this.#onFailed(error);
@@ -578,3 +693,5 @@ export class Engine implements Service {
 }
 
 const nobody = { xid: 0, connection: undefined, bytes: 0 } as const;
+
+const hexOf = (id: bigint | undefined) => (id === undefined ? undefined : hexId(id));

@@ -18,6 +18,12 @@ export interface StorageFacts {
   directoryBytes(): { readonly data: number; readonly log: number };
   /** The last snapshot that is whole on disk. */
   lastSnapshot(): { readonly zxid: number; readonly wallMs: number } | undefined;
+  /** Writes one of all there is now; undefined where the server is about to stop. */
+  takeSnapshot?(): Promise<
+    { readonly path: string; readonly bytes: number; readonly zxid: bigint } | undefined
+  >;
+  /** Of the disk that has least, when it was last looked at; infinite where nobody knows. */
+  freeBytes?(): number;
   /** What storage counted, in milliseconds or txns, by the metric's name. */
   readonly tallies?: { readonly [N in StorageTally]?: Tally };
 }

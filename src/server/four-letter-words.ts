@@ -12,6 +12,7 @@ import { hostname, userInfo } from 'node:os';
 import { printable } from '../protocol/index.ts';
 import type { Connection } from './connection.ts';
 import { directoryBytes, requestLatency, type ServerFacts } from './facts.ts';
+import { hexId } from './logger.ts';
 import { Double, monitorValues } from './metrics.ts';
 import { lastOperation } from './operations.ts';
 import { fullVersion } from './version.ts';
@@ -115,8 +116,6 @@ export function setTraceMask(mask: bigint): void {
   traceMask = mask;
 }
 
-export const hexId = (id: bigint) => `0x${BigInt.asUintN(64, id).toString(16)}`;
-
 export interface ConfValues {
   readonly clientPort: number;
   readonly secureClientPort: number;
@@ -163,14 +162,18 @@ function conf(facts: ServerFacts, out: Text): void {
   out.line(`serverId=${values.serverId}`);
 }
 
+/** As Java prints one that it did not look up. */
+function socketAddress({ address, port }: { address: string; port: number }): string {
+  return `/${address.includes(':') ? `[${address}]` : address}:${port}`;
+}
+
 function linkLine(connection: Connection, brief: boolean): string {
   const link = connection.stats(0);
-  const address = link.address.includes(':') ? `[${link.address}]` : link.address;
   // A link that asks a word, as the one that asked for this, is read no more.
   const isAsking = connection.state === 'greeting' && link.packetsReceived > 0;
   const interest = isAsking ? 0 : 1;
   const counts = `queued=${link.inFlight},recved=${link.packetsReceived},sent=${link.packetsSent}`;
-  const head = ` /${address}:${link.port}[${interest}](${counts}`;
+  const head = ` ${socketAddress(link)}[${interest}](${counts}`;
   if (brief || link.sessionId === 0n) return `${head})`;
   const { latency } = link;
   const more = [
@@ -216,7 +219,26 @@ function dirs(facts: ServerFacts, out: Text): void {
   out.line(`logdir_size: ${log}`);
 }
 
-function dump({ engine, clock }: ServerFacts, out: Text): void {
+/** NIOServerCnxnFactory looks through its links in steps of `nio.sessionlessCnxnTimeout`. */
+const linkStepMs = 10_000;
+
+/** By when a link ends if nothing is heard of it: with its session, or for want of one. */
+function linksByEnd({ engine }: ServerFacts, toWallMs: number): Map<number, Connection[]> {
+  const ends = new Map<number, Connection[]>();
+  for (const connection of engine.connections) {
+    const { session, establishedWallMs } = connection;
+    const greeting = Math.min(engine.limits.handshakeTimeoutMs, linkStepMs);
+    const endMs = session?.bucketMs ?? establishedWallMs - toWallMs + greeting;
+    const stepMs = (Math.floor(endMs / linkStepMs) + 1) * linkStepMs;
+    const others = ends.get(stepMs);
+    if (others === undefined) ends.set(stepMs, [connection]);
+    else others.push(connection);
+  }
+  return ends;
+}
+
+function dump(facts: ServerFacts, out: Text): void {
+  const { engine, clock } = facts;
   const { sessions, tree, connections } = engine;
   const toWallMs = clock.wallMs() - clock.nowMs();
   out.line('SessionTracker dump:');
@@ -238,8 +260,15 @@ function dump({ engine, clock }: ServerFacts, out: Text): void {
     }
   }
   out.line('Connections dump:');
-  // Apache looks through links as it does through sessions; ours end with their sessions.
-  out.line(`Connections Sets (0)/(${connections.size}):`);
+  const ends = linksByEnd(facts, toWallMs);
+  out.line(`Connections Sets (${ends.size})/(${connections.size}):`);
+  for (const [endMs, links] of [...ends].sort(([a], [b]) => a - b)) {
+    out.line(`${links.length} expire at ${javaDate(endMs + toWallMs)}:`);
+    for (const { wire, watcherId } of links) {
+      if (out.isFull) return;
+      out.line(`\tip: ${socketAddress(wire)} sessionId: ${hexId(watcherId)}`);
+    }
+  }
 }
 
 /** A path that would break the line, or the reader's terminal, is escaped; any other is as it is. */

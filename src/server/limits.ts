@@ -40,6 +40,13 @@ export const defaultLimits = {
   distinctAclsMax:           1_000_000,
   /** Ids that one link may prove: each is looked at by every ACL check. */
   authIdsMax:                100,
+  /** Failed proofs of one address, over all links, within the window below: then none is looked at for as long. */
+  authFailuresMax:           100,
+  authWindowMs:              60_000,
+  /** Addresses whose failures are remembered. */
+  authAddressesMax:          10_000,
+  /** With less free on the disk of the log or the snapshots, writes are refused. A full disk ends the server. */
+  diskFreeBytesMin:          64 * 1024 * 1024,
 } as const satisfies Record<string, number>;
 
 export type LimitName = keyof typeof defaultLimits;

@@ -77,7 +77,7 @@ const counters: Record<string, readonly [about: string, value: Amount]> = {
   dead_watchers_queued:                  ['watches of closed links go at once',           none],
   add_dead_watcher_stall_time:           ['watches of closed links go at once',           none],
   diff_count:                            ['ensembles only',                               none],
-  digest_mismatches_count:               ['txns that made another tree than they said',   none],
+  digest_mismatches_count:               ['txns that made another tree than they said',   ({ engine }) => engine.stats.digestMismatches],
   ensemble_auth_fail:                    ['ensembles only',                               none],
   ensemble_auth_skip:                    ['ensembles only',                               none],
   ensemble_auth_success:                 ['ensembles only',                               none],
@@ -100,8 +100,8 @@ const counters: Record<string, readonly [about: string, value: Amount]> = {
   revalidate_count:                      ['ensembles only',                               none],
   skip_learner_request_to_next_processor_count: ['ensembles only',                        none],
   snap_count:                            ['ensembles only: snapshots sent to learners',   none],
-  snapshot_error_count:                  ['snapshots by the admin server, which are off', none],
-  snapshot_rate_limited_count:           ['snapshots by the admin server, which are off', none],
+  snapshot_error_count:                  ['snapshots by the admin server that failed',    ({ engine }) => engine.stats.snapshotErrors],
+  snapshot_rate_limited_count:           ['snapshots by the admin server, too soon',      ({ engine }) => engine.stats.snapshotsRefused],
   stale_replies:                         ['of the request throttle, which is off',        none],
   stale_requests:                        ['of the request throttle, which is off',        none],
   stale_requests_dropped:                ['of the request throttle, which is off',        none],
@@ -128,6 +128,20 @@ const summaries: Record<string, readonly [about: string, spread: Spread]> = {
   startup_txns_load_time:    ['of reading the log, milliseconds',         stored('startup_txns_load_time')],
   startup_txns_loaded:       ['txns read at the start',                   stored('startup_txns_loaded')],
 };
+
+/** What Apache has no name for: limits that somebody has run into. */
+// biome-ignore format: a table is read down its columns
+const limited: Record<string, readonly [type: 'gauge' | 'counter', about: string, value: Amount]> = {
+  disk_free_bytes:     ['gauge',   'free on the disk of the log or the snapshots; -1 is unknown', freeBytes],
+  writes_refused:      ['gauge',   '1 while the disk is nearly full and writes are refused',      ({ engine }) => Number(engine.refusesWrites)],
+  writes_refused_count: ['counter', 'writes that were refused for it',                            ({ engine }) => engine.stats.writesRefused],
+  auth_refused_count:  ['counter', 'proofs not looked at, as their address failed too often',     ({ engine }) => engine.stats.authRefusals],
+};
+
+function freeBytes({ storage }: ServerFacts): number {
+  const bytes = storage?.freeBytes?.() ?? Infinity;
+  return bytes === Infinity ? -1 : bytes;
+}
 
 /** Apache's others, of a server of many threads or of many servers. */
 export const unmeasured: Readonly<Record<string, readonly string[]>> = {
@@ -179,6 +193,9 @@ export function metricsOf(facts: ServerFacts): Metric[] {
   const added = { data_dir_size: bytes.data, log_dir_size: bytes.log };
   for (const [name, value] of Object.entries(added)) {
     metrics.push({ name: `drover_${name}`, about: 'bytes on disk', type: 'gauge', value });
+  }
+  for (const [name, [type, about, value]] of Object.entries(limited)) {
+    metrics.push({ name: `drover_${name}`, about, type, value: value(facts) });
   }
   const { slowAppends } = facts.engine.stats;
   const about = 'batches that took the disk too long: fsync.warningthresholdms';

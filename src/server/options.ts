@@ -28,10 +28,16 @@ export interface EngineOptions extends AuthOptions {
   readonly serverId?: number | undefined;
   /** TTL nodes: `zookeeper.extendedTypesEnabled`. */
   readonly extendedTypesEnabled?: boolean | undefined;
+  /** A digest over the tree is kept, logged and checked: on where there is a dataDir. `zookeeper.digest.enabled`. */
+  readonly digestEnabled?: boolean | undefined;
   /** Hard limits of quotas act: `enforceQuota`. */
   readonly enforceQuota?: boolean | undefined;
   readonly reconfigEnabled?: boolean | undefined;
   readonly limits?: Partial<Limits> | undefined;
+  /** A batch that takes the log longer is told: `fsync.warningthresholdms`. 1,000. */
+  readonly slowAppendMs?: number | undefined;
+  /** Silent unless one is handed in. */
+  readonly logger?: Logger | undefined;
   readonly log?: TxnLog | undefined;
   /** The tree that storage has read; a fresh one without. */
   readonly tree?: Tree | undefined;
@@ -49,7 +55,7 @@ export interface EngineOptions extends AuthOptions {
 
 export interface ServerOptions
   extends Partial<Omit<EngineOptions, 'tree'>>,
-    Partial<Omit<PersistenceOptions, 'extendedTypesEnabled' | 'clock'>> {
+    Partial<Omit<PersistenceOptions, 'extendedTypesEnabled' | 'digestEnabled' | 'clock'>> {
   /** 0 takes any that is free. */
   readonly port?: number | undefined;
   readonly host?: string | undefined;
@@ -62,11 +68,12 @@ export interface ServerOptions
     | undefined;
   /** The words that are answered, as `4lw.commands.whitelist` has it. `srvr` always is. */
   readonly fourLetterWords?: string | undefined;
+  /** Bytes that are free where a folder is; asked of the system without. For tests. */
+  readonly diskFreeBytes?: ((folder: string) => Promise<number>) | undefined;
   /** What there is to say about what is on disk. */
   readonly storage?: StorageFacts | undefined;
   /** The configuration as it was read, for who asks. No secrets. */
   readonly initialConfig?: string | undefined;
-  readonly logger?: Logger | undefined;
   /** How often containers and TTL nodes are looked through: `znode.container.checkIntervalMs`. */
   readonly reapIntervalMs?: number | undefined;
   /** `znode.container.maxPerMinute`. */

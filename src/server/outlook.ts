@@ -2,74 +2,71 @@
  * The tree as it will be once the txns under way have landed: what a write is checked against
  * (the outstanding change records of PrepRequestProcessor).
  *
- * In: the changes that each txn will make. Out: for a path, the node as it will be then. A change is
- * forgotten when its txn is applied, from when on the tree itself says the same.
+ * In: the changes that each txn will make. Out: for a path, the node as it will be then; and, where the
+ * tree keeps one, the digest that it will have by then. A change is forgotten when its txn is applied,
+ * from when on the tree itself says the same.
  */
 
-import type { Acl } from '../protocol/index.ts';
-import { noNode, type Tree } from '../tree/index.ts';
+import {
+  type Acl,
+  aversionCrcChange,
+  childrenCrcChange,
+  type DigestedStat,
+  type DigestHalves,
+  isCounted,
+  nodeCrc,
+  TreeDigest,
+} from '../protocol/index.ts';
+import { type LoadedStat, noNode, type Tree, type TxnHead } from '../tree/index.ts';
 
 /**
  * A node as a txn will leave it. A class with one way to make it, and not an object spread from
  * another: every write makes two of these.
  */
-export class Change {
+export class Change implements LoadedStat, DigestedStat {
   readonly path: string;
-  readonly exists: boolean;
-  readonly version: number;
+  exists = true;
+  version = 0;
   /** The stored counter of child creates. */
-  readonly cversion: number;
-  readonly aversion: number;
-  readonly childCount: number;
-  readonly acl: readonly Acl[];
-  readonly owner: bigint;
-  readonly dataBytes: number;
+  cversion = 0;
+  aversion = 0;
+  childCount = 0;
+  dataBytes = 0;
+  acl: readonly Acl[] = noAcl;
+  owner = 0n;
+  /** What the tree will call its owner: not always the same, see `Prepare.create`. */
+  landedOwner = 0n;
+  // From here on only where a digest is kept.
+  czxid = 0;
+  pzxid = 0;
+  ctimeMs = 0;
+  /** Its share in the digest, and what that was before. */
+  crc = 0;
+  crcBefore = 0;
   /** What stood for the path before, as long as this one is under way. */
   before: Change | undefined = undefined;
 
-  constructor(
-    path: string,
-    exists: boolean,
-    version: number,
-    cversion: number,
-    aversion: number,
-    childCount: number,
-    acl: readonly Acl[],
-    owner: bigint,
-    dataBytes: number,
-  ) {
+  constructor(path: string) {
     this.path = path;
-    this.exists = exists;
-    this.version = version;
-    this.cversion = cversion;
-    this.aversion = aversion;
-    this.childCount = childCount;
-    this.acl = acl;
-    this.owner = owner;
-    this.dataBytes = dataBytes;
   }
 
-  static made(path: string, acl: readonly Acl[], owner: bigint, dataBytes: number): Change {
-    return new Change(path, true, 0, 0, 0, 0, acl, owner, dataBytes);
-  }
-
-  static gone(path: string): Change {
-    return new Change(path, false, 0, 0, 0, 0, noAcl, 0n, 0);
-  }
-
-  withChildren(childCount: number, cversion: number): Change {
-    const { path, version, aversion, acl, owner, dataBytes } = this;
-    return new Change(path, true, version, cversion, aversion, childCount, acl, owner, dataBytes);
-  }
-
-  withData(version: number, dataBytes: number): Change {
-    const { path, cversion, aversion, childCount, acl, owner } = this;
-    return new Change(path, true, version, cversion, aversion, childCount, acl, owner, dataBytes);
-  }
-
-  withAcl(acl: readonly Acl[], aversion: number): Change {
-    const { path, version, cversion, childCount, owner, dataBytes } = this;
-    return new Change(path, true, version, cversion, aversion, childCount, acl, owner, dataBytes);
+  /** The same once more, for the next txn to change. */
+  next(): Change {
+    const next = new Change(this.path);
+    next.czxid = this.czxid;
+    next.pzxid = this.pzxid;
+    next.ctimeMs = this.ctimeMs;
+    next.version = this.version;
+    next.cversion = this.cversion;
+    next.aversion = this.aversion;
+    next.childCount = this.childCount;
+    next.dataBytes = this.dataBytes;
+    next.acl = this.acl;
+    next.owner = this.owner;
+    next.landedOwner = this.landedOwner;
+    next.crc = this.crc;
+    next.crcBefore = this.crc;
+    return next;
   }
 }
 
@@ -83,9 +80,26 @@ export class Outlook {
   readonly #latest = new Map<string, Change>();
   /** Ephemeral nodes that are under way, by session: a close has to take them along. */
   readonly #ephemerals = new Map<bigint, Set<string>>();
+  readonly #digest: TreeDigest | undefined;
+  /** Of the txn that is being prepared. */
+  #zxid = 0;
+  #timeMs = 0;
 
   constructor(tree: Tree) {
     this.#tree = tree;
+    this.#digest = tree.digest === undefined ? undefined : new TreeDigest();
+  }
+
+  /** Before a txn is prepared: zxid and time that it will have, if it will be. */
+  begin({ zxid, timeMs }: TxnHead): void {
+    this.#zxid = zxid;
+    this.#timeMs = timeMs;
+    if (this.#latest.size === 0) this.#digest?.set(this.#tree.digest!);
+  }
+
+  /** What the tree's will be once all that is under way has landed, the txn at hand included. */
+  get digest(): DigestHalves | undefined {
+    return this.#digest?.halves;
   }
 
   /** The node as it will be, or undefined. */
@@ -96,29 +110,92 @@ export class Outlook {
     }
     const node = this.#tree.find(path);
     if (node === noNode) return undefined;
-    const { nodes } = this.#tree;
-    return new Change(
-      path,
-      true,
-      nodes.version(node),
-      nodes.cversion(node),
-      nodes.aversion(node),
-      nodes.childCount(node),
-      this.#tree.aclOf(node),
-      nodes.ownerOf(node),
-      nodes.dataBytes(node),
-    );
+    const change = new Change(path);
+    this.#tree.nodes.loadStat(node, change, this.#digest !== undefined);
+    change.acl = this.#tree.aclOf(node);
+    change.owner = this.#tree.nodes.ownerOf(node);
+    change.landedOwner = change.owner;
+    return change;
   }
 
-  put(changes: Changes, change: Change): void {
+  // ── what a txn will do ────────────────────────────────────────────────────────────────────────
+
+  create(
+    changes: Changes,
+    parent: Change,
+    path: string,
+    data: Buffer | null,
+    acl: readonly Acl[],
+    owner: bigint,
+    landedOwner: bigint,
+  ): void {
+    // The counter only rises, in the tree too: at its end it stays as it is.
+    this.#putChildren(changes, parent, 1, Math.max(parent.cversion, (parent.cversion + 1) | 0));
+    const made = new Change(path);
+    made.czxid = this.#zxid;
+    made.pzxid = this.#zxid;
+    made.ctimeMs = this.#timeMs;
+    made.acl = acl;
+    made.owner = owner;
+    made.landedOwner = landedOwner;
+    this.#putData(changes, made, data);
+  }
+
+  delete(changes: Changes, parent: Change, node: Change): void {
+    this.#putChildren(changes, parent, -1, parent.cversion);
+    const gone = new Change(node.path);
+    gone.exists = false;
+    gone.crcBefore = node.crc;
+    this.#put(changes, gone);
+  }
+
+  setData(changes: Changes, node: Change, data: Buffer | null, version: number): void {
+    const changed = node.next();
+    changed.version = version;
+    this.#putData(changes, changed, data);
+  }
+
+  setAcl(changes: Changes, node: Change, acl: readonly Acl[], aversion: number): void {
+    const changed = node.next();
+    changed.acl = acl;
+    changed.aversion = aversion;
+    if (this.#isSummed(changed)) changed.crc ^= aversionCrcChange(node.aversion, aversion);
+    this.#put(changes, changed);
+  }
+
+  #putData(changes: Changes, changed: Change, data: Buffer | null): void {
+    changed.dataBytes = data === null ? 0 : data.length;
+    if (this.#digest !== undefined) {
+      const { owner } = changed;
+      changed.owner = changed.landedOwner; // the digest is of the tree as it will be
+      changed.crc = nodeCrc(changed.path, data, this.#zxid, this.#timeMs, changed);
+      changed.owner = owner;
+    }
+    this.#put(changes, changed);
+  }
+
+  #putChildren(changes: Changes, parent: Change, more: number, cversion: number): void {
+    const changed = parent.next();
+    changed.childCount += more;
+    changed.cversion = cversion;
+    if (more < 0 || cversion > parent.cversion) changed.pzxid = Math.max(parent.pzxid, this.#zxid);
+    if (this.#isSummed(changed)) {
+      const { pzxid } = changed;
+      changed.crc ^= childrenCrcChange(parent.pzxid, pzxid, parent.cversion, cversion);
+    }
+    this.#put(changes, changed);
+  }
+
+  #isSummed({ path }: Change): boolean {
+    return this.#digest !== undefined && isCounted(path);
+  }
+
+  #put(changes: Changes, change: Change): void {
     changes.push(change);
     change.before = this.#latest.get(change.path);
     this.#latest.set(change.path, change);
+    this.#digest?.replace(change.crcBefore, change.crc);
     if (change.owner !== 0n && change.exists) this.#noteEphemeral(change);
-  }
-
-  putGone(changes: Changes, path: string): void {
-    this.put(changes, Change.gone(path));
   }
 
   /** The txn is applied: what it changed is in the tree. */
@@ -135,6 +212,7 @@ export class Outlook {
     for (const change of changes.splice(0).reverse()) {
       if (change.before === undefined) this.#latest.delete(change.path);
       else this.#latest.set(change.path, change.before);
+      this.#digest?.replace(change.crc, change.crcBefore);
       this.#forgetEphemeral(change);
     }
   }

@@ -10,11 +10,14 @@
  * a longer replay, and is tried again with the next.
  */
 
-import { decode, encode, Writer } from '../jute/index.ts';
-import { type MultiTxn, StatPersisted, txns } from '../protocol/index.ts';
+import { decode, Writer } from '../jute/index.ts';
+import { digestVersion, type MultiTxn, StatPersisted, txns } from '../protocol/index.ts';
 import {
+  beginEntry,
   type DataDirectory,
+  endEntry,
   type FileSystem,
+  isStorageError,
   LogWriter,
   type Notice,
   openDirectory,
@@ -24,11 +27,15 @@ import {
   recover,
   type SnapshotNode,
   StorageError,
+  type WrittenSnapshot,
   writeSnapshot,
+  type ZxidDigest,
 } from '../storage/index.ts';
 import { type Clock, systemClock, type Timer } from '../support/index.ts';
 import { openAclId, Tree } from '../tree/index.ts';
 import { type Logger, silentLogger } from './logger.ts';
+import { ReplayCheck } from './replay-check.ts';
+import { Tally } from './stats.ts';
 import type { LoggedTxn, TxnLog } from './txn-log.ts';
 
 export interface PersistenceOptions {
@@ -37,6 +44,8 @@ export interface PersistenceOptions {
   readonly dataLogDir?: string | undefined;
   /** TTL nodes in the tree. */
   readonly extendedTypesEnabled?: boolean | undefined;
+  /** A digest over the tree is kept, logged and checked. On, unless told otherwise. */
+  readonly digestEnabled?: boolean | undefined;
   /** Txns between two snapshots: from half of it to all of it, by chance. 100,000. */
   readonly snapCount?: number | undefined;
   readonly preallocBytes?: number | undefined;
@@ -53,15 +62,34 @@ export interface PersistenceOptions {
   readonly random?: (() => number) | undefined;
 }
 
+export interface TakenSnapshot extends WrittenSnapshot {
+  readonly zxid: bigint;
+}
+
+/** What took how long, in milliseconds, and how many txns there were at the start. */
+export class StorageTallies {
+  readonly snapshottime = new Tally();
+  readonly startup_snap_load_time = new Tally();
+  readonly startup_txns_load_time = new Tally();
+  readonly startup_txns_loaded = new Tally();
+}
+
 export interface Persistence {
   readonly tree: Tree;
   readonly log: TxnLog;
   readonly recovered: Recovered;
   /** What recovery found worth telling. */
   readonly notices: readonly Notice[];
+  /** Digests in the files that were held against the tree, and those of them that were not its own. */
+  readonly digests: { readonly compared: number; readonly mismatches: number };
   readonly lastDurableZxid: bigint;
-  /** Writes one now, or joins the one that is being written. */
-  snapshot(): Promise<void>;
+  readonly tallies: StorageTallies;
+  /** The last one that is whole: written by us, or read at the start. */
+  readonly lastSnapshot: { readonly zxid: number; readonly wallMs: number } | undefined;
+  /** Writes one now, or joins the one that is being written. Undefined once the log is closed. */
+  snapshot(): Promise<TakenSnapshot | undefined>;
+  /** Waits for the one that is being written, and begins another: it holds all there is now. */
+  freshSnapshot(): Promise<TakenSnapshot | undefined>;
 }
 
 /** The largest zxid that the tree can count to. Only an ensemble with two million leaders gets there. */
@@ -77,19 +105,26 @@ export async function openPersistence(options: PersistenceOptions): Promise<Pers
     fs,
   );
   try {
-    const { tree, recovered } = await readBack(directory, options, fs);
+    const tallies = new StorageTallies();
+    const { tree, recovered, check } = await readBack(directory, options, fs, tallies);
     for (const { kind, file, message } of recovered.notices) logger.warn({ kind, file }, message);
-    const disk = new DiskLog(directory, tree, recovered.lastZxid, options, fs, logger);
+    const disk = new DiskLog(directory, tree, recovered.lastZxid, options, fs, logger, tallies);
     await disk.start(recovered);
     return {
       tree,
       log: disk,
       recovered,
       notices: recovered.notices,
+      digests: { compared: check.compared, mismatches: check.mismatches },
       get lastDurableZxid() {
         return disk.lastDurableZxid;
       },
+      tallies,
+      get lastSnapshot() {
+        return disk.lastSnapshot;
+      },
       snapshot: () => disk.snapshot(),
+      freshSnapshot: () => disk.freshSnapshot(),
     };
   } catch (error) {
     await directory.release();
@@ -97,42 +132,70 @@ export async function openPersistence(options: PersistenceOptions): Promise<Pers
   }
 }
 
-async function readBack(directory: DataDirectory, options: PersistenceOptions, fs: FileSystem) {
-  const fresh = () => new Tree({ extendedTypes: options.extendedTypesEnabled ?? false });
+async function readBack(
+  directory: DataDirectory,
+  options: PersistenceOptions,
+  fs: FileSystem,
+  tallies: StorageTallies,
+) {
+  const { clock = systemClock } = options;
+  let beganMs = clock.nowMs();
+  const fresh = () =>
+    new Tree({
+      extendedTypes: options.extendedTypesEnabled ?? false,
+      digest: options.digestEnabled ?? true,
+    });
   let tree = fresh();
-  let isRestored = false;
-  let snapshotZxid = 0n;
-  const restored = () => {
-    if (isRestored) return;
-    isRestored = true;
-    tree.restored(safe(snapshotZxid));
-  };
+  const persisted = new Writer(StatPersisted.width);
+  let check = new ReplayCheck();
   const recovered = await recover(
     directory.snapshotFolder,
     directory.logFolder,
     {
-      begin({ zxid, file }) {
+      begin({ file }) {
         tree = fresh();
+        check = new ReplayCheck();
+        beganMs = clock.nowMs();
         if (file !== null) tree.beginRestore();
-        isRestored = false;
-        snapshotZxid = zxid;
       },
       session: (id, timeoutMs) => tree.sessions.set(id, timeoutMs),
       acl: (id, acl) => tree.acls.restore(id, acl),
       node({ path, data, acl, stat }: SnapshotNode) {
-        tree.restoreNode(path === '' ? '/' : path, data, acl, encode(StatPersisted, stat));
+        persisted.truncate(0);
+        StatPersisted.write(persisted, stat);
+        tree.restoreNode(path === '' ? '/' : path, data, acl, persisted.written());
+      },
+      restored(what) {
+        const nowMs = clock.nowMs();
+        tallies.startup_snap_load_time.add(nowMs - beganMs);
+        beganMs = nowMs;
+        tree.restored(safe(what.snapshot.file.zxid));
+        if (tree.digest !== undefined) check.restored(what, tree.digest);
       },
       txn(entry) {
-        restored();
         const { clientId, cxid, time } = entry.header;
         const head = { clientId, cxid, zxid: safe(entry.zxid), timeMs: Number(time) };
         tree.apply(head, entry.body);
+        if (tree.digest !== undefined) check.applied(entry, tree.digest);
       },
     },
     { fs, salvage: options.salvage ?? false },
   );
-  restored();
-  return { tree, recovered };
+  tallies.startup_txns_load_time.add(clock.nowMs() - beganMs);
+  tallies.startup_txns_loaded.add(recovered.txns);
+  return { tree, recovered: judged(recovered, check, options), check };
+}
+
+/** Nothing is lost with a wrong digest, so that who salvages keeps all there is, and is told. */
+function judged(recovered: Recovered, check: ReplayCheck, options: PersistenceOptions): Recovered {
+  const error = check.fault ?? check.settled;
+  if (error === undefined) return recovered;
+  if (check.fault !== undefined && !options.salvage) throw check.fault;
+  const kind = check.fault === undefined ? 'wrongDigest' : 'salvaged';
+  const { file = '', zxids, message } = error;
+  const end = check.fault === undefined ? 'a later digest proves the tree' : 'went on with it';
+  const notice: Notice = { kind, file, zxids, message: `${message}; ${end}` };
+  return { ...recovered, notices: [...recovered.notices, notice] };
 }
 
 function safe(zxid: bigint): number {
@@ -155,13 +218,17 @@ class DiskLog implements TxnLog {
   readonly #fs: FileSystem;
   readonly #logger: Logger;
   readonly #clock: Clock;
+  readonly #tallies: StorageTallies;
   readonly #scratch = new Writer(64 * 1024);
   #sinceSnapshot = 0;
   #nextSnapshotAfter: number;
-  #snapshotting: Promise<void> | undefined;
+  #snapshotting: Promise<TakenSnapshot> | undefined;
   #purging: Promise<void> | undefined;
   #purgeTimer: Timer | undefined;
   #isClosed = false;
+  /** What was found while nobody asked; the next batch hears of it. */
+  #broken: StorageError | undefined;
+  lastSnapshot: Persistence['lastSnapshot'];
 
   constructor(
     directory: DataDirectory,
@@ -170,7 +237,9 @@ class DiskLog implements TxnLog {
     options: PersistenceOptions,
     fs: FileSystem,
     logger: Logger,
+    tallies: StorageTallies,
   ) {
+    this.#tallies = tallies;
     this.#directory = directory;
     this.#tree = tree;
     this.#options = options;
@@ -197,13 +266,20 @@ class DiskLog implements TxnLog {
    */
   async start({ snapshot, txns: replayed, notices }: Recovered): Promise<void> {
     this.#sinceSnapshot = replayed;
+    if (snapshot !== null) {
+      const { path, zxid } = snapshot.file;
+      const wallMs = (await this.#fs.status(path))?.modifiedMs ?? 0;
+      this.lastSnapshot = { zxid: Number(zxid), wallMs };
+    }
     const isSalvaged = notices.some(({ kind }) => kind === 'salvaged');
     if (snapshot === null || isSalvaged) await this.snapshot();
     this.#schedulePurge();
   }
 
   async append(batch: readonly LoggedTxn[]): Promise<void> {
-    await this.#writer.append(this.#encoded(batch));
+    if (this.#broken !== undefined) throw this.#broken;
+    const { bytes, ends } = this.#encode(batch);
+    await this.#writer.appendEntries(bytes, ends);
     this.#sinceSnapshot += batch.length;
     if (this.#sinceSnapshot < this.#nextSnapshotAfter || this.#snapshotting !== undefined) return;
     // After the batch was applied: what is durable and not in the tree yet would only be replayed.
@@ -218,15 +294,28 @@ class DiskLog implements TxnLog {
     this.#purgeTimer?.cancel();
     await this.#snapshotting?.catch(() => {}); // told in the log already
     await this.#purging;
-    await this.#writer.close();
-    await this.#directory.release();
+    try {
+      await this.#writer.close();
+    } finally {
+      await this.#directory.release(); // whoever starts next must find it free, whatever the disk says
+    }
   }
 
-  snapshot(): Promise<void> {
-    if (this.#isClosed) return Promise.resolve();
-    this.#snapshotting ??= this.#writeSnapshot().finally(() => {
-      this.#snapshotting = undefined;
-    });
+  async freshSnapshot(): Promise<TakenSnapshot | undefined> {
+    await this.#snapshotting?.catch(() => {}); // whoever asked for that one is told
+    return this.snapshot();
+  }
+
+  snapshot(): Promise<TakenSnapshot | undefined> {
+    if (this.#isClosed) return Promise.resolve(undefined);
+    this.#snapshotting ??= this.#writeSnapshot()
+      .catch((error) => {
+        if (isStorageError(error, 'BROKEN_MEMORY')) this.#broken = error;
+        throw error;
+      })
+      .finally(() => {
+        this.#snapshotting = undefined;
+      });
     return this.#snapshotting;
   }
 
@@ -236,7 +325,7 @@ class DiskLog implements TxnLog {
     return Math.max(1, Math.ceil(snapCount / 2 + (snapCount / 2) * random()));
   }
 
-  async #writeSnapshot(): Promise<void> {
+  async #writeSnapshot(): Promise<TakenSnapshot> {
     this.#sinceSnapshot = 0;
     this.#nextSnapshotAfter = this.#roll();
     this.#writer.roll();
@@ -250,6 +339,7 @@ class DiskLog implements TxnLog {
         sessions: new Map(tree.sessions),
         acls,
         nodes: snapshotNodes(tree, acls),
+        digest: () => digestNow(tree),
         lastZxid: () => BigInt(tree.lastZxid),
       },
       {
@@ -260,25 +350,33 @@ class DiskLog implements TxnLog {
       },
     );
     const tookMs = Math.round(this.#clock.nowMs() - startMs);
+    this.#tallies.snapshottime.add(tookMs);
+    this.lastSnapshot = { zxid: Number(zxid), wallMs: this.#clock.wallMs() };
     this.#logger.info({ ...written, zxid: `0x${zxid.toString(16)}`, tookMs }, 'snapshot written');
+    return { ...written, zxid };
   }
 
   /** All of a batch in one stretch of memory; the log copies what it is given. */
-  #encoded(batch: readonly LoggedTxn[]): Buffer[] {
+  #encode(batch: readonly LoggedTxn[]): { bytes: Buffer; ends: readonly number[] } {
     const writer = this.#scratch;
     writer.truncate(0);
-    const ends = batch.map(({ head, body }) => {
+    const ends = batch.map(({ head, body, digest }) => {
       const { code, record } = txns[body.type];
+      beginEntry(writer);
       writer.long(head.clientId);
       writer.int(head.cxid);
       writer.longHalves(Math.floor(head.zxid / half), head.zxid | 0);
       writer.longHalves(Math.floor(head.timeMs / half), head.timeMs | 0);
       writer.int(code);
       record.write(writer, (body.type === 'multi' ? readableBy38(body.txn) : body.txn) as never);
+      if (digest !== undefined) {
+        writer.int(digestVersion);
+        writer.longHalves(digest.high, digest.low);
+      }
+      endEntry(writer);
       return writer.length;
     });
-    const bytes = writer.written();
-    return ends.map((end, i) => bytes.subarray(i === 0 ? 0 : ends[i - 1]!, end));
+    return { bytes: writer.written(), ends };
   }
 
   #schedulePurge(): void {
@@ -317,8 +415,14 @@ function readableBy38({ txns: parts }: MultiTxn): MultiTxn {
   };
 }
 
+function digestNow({ digest, lastZxid }: Tree): ZxidDigest | null {
+  if (digest === undefined || lastZxid === 0) return null;
+  return { zxid: BigInt(lastZxid), version: digestVersion, value: digest.value };
+}
+
 /**
- * Every node, as a snapshot has it. One that got a new ACL since the list was made stands with the
+ * Every node, as a snapshot has it; one whose memory went bad is not written over the good one on disk.
+ * One that got a new ACL since the list was made stands with the
  * open one: the txn that gave it is in the log behind the snapshot, and is replayed.
  */
 function* snapshotNodes(
@@ -328,6 +432,7 @@ function* snapshotNodes(
   for (const node of tree.walk()) {
     const path = tree.nodes.pathOf(node);
     const acl = tree.nodes.aclOf(node);
+    if (!tree.isIntact(node, path)) throw new StorageError('BROKEN_MEMORY', path);
     yield {
       path: path === '/' ? '' : path,
       data: tree.nodes.dataOf(node),

@@ -19,6 +19,8 @@ export interface PipelineEnds {
   committed(call: Call): void;
   /** All calls of a batch were committed. */
   batchDone(): void;
+  /** The log took long for a batch. */
+  slow(tookMs: number, txns: number): void;
   /** Nothing more will be committed. */
   failed(error: Error): void;
 }
@@ -71,9 +73,11 @@ export class Pipeline {
 
   #commit(batch: readonly Call[], startMs: number): void {
     const nowMs = this.#clock.nowMs();
-    this.#stats.appended(nowMs - startMs, batch.length);
+    const tookMs = nowMs - startMs;
+    const isSlow = this.#stats.appended(tookMs, batch.length);
     try {
       this.#ends.batchBegun(nowMs);
+      if (isSlow) this.#ends.slow(tookMs, batch.length);
       for (const call of batch) this.#ends.committed(call);
       this.#ends.batchDone();
     } catch (error) {

@@ -32,7 +32,7 @@ import {
 } from '../tree/index.ts';
 import type { Auth } from './auth.ts';
 import type { Limits } from './limits.ts';
-import { Change, type Changes, type Outlook } from './outlook.ts';
+import type { Change, Changes, Outlook } from './outlook.ts';
 
 const err = {
   marshalling: wireOf('MARSHALLING_ERROR'),
@@ -117,11 +117,13 @@ export class Prepare {
     }
     const parentCVersion = (parent.cversion + 1) | 0;
     const body = createTxn(op, path, data, kept(acl), mode.ephemeral, parentCVersion, ttl);
-    this.#outlook.put(changes, parent.withChildren(parent.childCount + 1, parentCVersion));
+    // Until it is applied the flags say what it is, then the op does: a container that is asked for with
+    // the flag of an ephemeral node can have no children in its own multi, and can behind it.
     let owner = mode.ephemeral ? asker.sessionId : 0n;
-    if (op === 'createContainer') owner = containerOwner;
-    else if (op === 'createTTL') owner = ttlOwner(ttl);
-    this.#outlook.put(changes, Change.made(path, acl, owner, bytes));
+    if (mode.container) owner = containerOwner;
+    else if (mode.ttl) owner = ttlOwner(ttl);
+    const landedOwner = landedOwnerOf(op, mode.ephemeral ? asker.sessionId : 0n, ttl);
+    this.#outlook.create(changes, parent, path, data, acl, owner, landedOwner);
     return body;
   }
 
@@ -137,7 +139,7 @@ export class Prepare {
     if (node === undefined) return err.noNode;
     if (version !== anyVersion && version !== node.version) return err.badVersion;
     if (node.childCount > 0) return err.notEmpty;
-    this.#remove(parent, path, changes);
+    this.#outlook.delete(changes, parent, node);
     return { type: 'delete', txn: { path } };
   }
 
@@ -151,7 +153,7 @@ export class Prepare {
     if (ownerKind(node.owner, this.#tree.extendedTypes) === 'session') return err.badVersion;
     const parent = this.#outlook.get(parentPath);
     if (parent === undefined) return err.noNode;
-    this.#remove(parent, path, changes);
+    this.#outlook.delete(changes, parent, node);
     return { type: 'deleteContainer', txn: { path } };
   }
 
@@ -167,7 +169,7 @@ export class Prepare {
     if (quotaFault !== 0) return quotaFault;
     if (version !== anyVersion && version !== node.version) return err.badVersion;
     const next = (node.version + 1) | 0;
-    this.#outlook.put(changes, node.withData(next, bytes));
+    this.#outlook.setData(changes, node, data, next);
     return { type: 'setData', txn: { path, data, version: next } };
   }
 
@@ -183,7 +185,7 @@ export class Prepare {
     if (version !== anyVersion && version !== node.aversion) return err.badVersion;
     if (this.#overAclLimits(acl)) return err.quotaExceeded;
     const next = (node.aversion + 1) | 0;
-    this.#outlook.put(changes, node.withAcl(acl, next));
+    this.#outlook.setAcl(changes, node, acl, next);
     return { type: 'setACL', txn: { path, acl: kept(acl), version: next } };
   }
 
@@ -209,15 +211,10 @@ export class Prepare {
     for (const path of paths2Delete) {
       const slash = path.lastIndexOf('/');
       const parent = this.#outlook.get(slash <= 0 ? '/' : path.slice(0, slash));
-      if (parent === undefined) this.#outlook.putGone(changes, path);
-      else this.#remove(parent, path, changes);
+      const node = this.#outlook.get(path);
+      if (parent !== undefined && node !== undefined) this.#outlook.delete(changes, parent, node);
     }
     return { type: 'closeSession', txn: { paths2Delete } };
-  }
-
-  #remove(parent: Change, path: string, changes: Changes): void {
-    this.#outlook.put(changes, parent.withChildren(parent.childCount - 1, parent.cversion));
-    this.#outlook.putGone(changes, path);
   }
 
   /**
@@ -276,6 +273,12 @@ export class Prepare {
 
 /** Not copied: by its identity the open ACL is known at once, all the way to the tree. */
 const kept = (acl: readonly Acl[]): Acl[] => acl as Acl[];
+
+/** As `Tree.apply` will have it, whatever the flags said. */
+function landedOwnerOf(op: CreateOp, session: bigint, ttl: bigint): bigint {
+  if (op === 'createContainer') return containerOwner;
+  return op === 'createTTL' ? ttlOwner(ttl) : session;
+}
 
 function createTxn(
   op: CreateOp,

@@ -13,9 +13,11 @@ import {
 } from 'node:tls';
 import { deferred, systemClock } from '../support/index.ts';
 import type { Connection, Wire } from './connection.ts';
+import { DiskSpace } from './disk-space.ts';
 import { Engine } from './engine.ts';
 import { directoryFacts, type ServerFacts } from './facts.ts';
 import { answerWord, readWhitelist } from './four-letter-words.ts';
+import { silentLogger } from './logger.ts';
 import type { ServerOptions } from './options.ts';
 import { openPersistence, type Persistence } from './persistence.ts';
 import { Reaper } from './reaper.ts';
@@ -72,16 +74,39 @@ export async function startServer(options: ServerOptions = {}): Promise<RunningS
     minSessionTimeoutMs,
     maxSessionTimeoutMs,
   });
+  engine.stats.digestMismatches = persistence?.digests.mismatches ?? 0;
   const startedMs = clock.nowMs();
+  const disk =
+    dataDir === undefined || (options.fs !== undefined && options.diskFreeBytes === undefined)
+      ? undefined // nothing is kept, or where it is kept is none of the system's disks
+      : new DiskSpace({
+          folders: [...new Set([dataDir, options.dataLogDir ?? dataDir])],
+          freeBytesMin: engine.limits.diskFreeBytesMin,
+          clock,
+          logger: options.logger ?? silentLogger,
+          freeBytes: options.diskFreeBytes,
+          changed: (isLow) => {
+            engine.refusesWrites = isLow;
+          },
+        });
+  await disk?.start();
   let port = 0;
   let securePort: number | undefined;
   const facts: ServerFacts = {
     ...{ engine, clock, startedMs, tickTimeMs, minSessionTimeoutMs, maxSessionTimeoutMs },
     storage:
       options.storage ??
-      (dataDir === undefined
+      (dataDir === undefined || persistence === undefined
         ? undefined
-        : directoryFacts(dataDir, options.dataLogDir ?? dataDir, { dbinittime })),
+        : {
+            ...directoryFacts(dataDir, options.dataLogDir ?? dataDir, {
+              ...persistence.tallies,
+              dbinittime,
+            }),
+            lastSnapshot: () => persistence.lastSnapshot,
+            takeSnapshot: () => persistence.freshSnapshot(),
+            freeBytes: () => disk?.freeBytes ?? Infinity,
+          }),
     initialConfig: options.initialConfig ?? '',
     get port() {
       return port;
@@ -130,6 +155,7 @@ export async function startServer(options: ServerOptions = {}): Promise<RunningS
 
   const shut = () => {
     reaper.stop();
+    disk?.stop();
     return Promise.all(servers.map((server) => new Promise((done) => server.close(done))));
   };
   try {
@@ -195,8 +221,7 @@ function admit(engine: Engine): (wire: Wire, ids?: Parameters<Engine['accept']>[
       else perAddress.set(wire.address, left);
     };
     if (isTooMany) {
-      engine.stats.connectionsRefused += 1;
-      connection.close();
+      engine.turnAway(connection);
     }
     return connection;
   };

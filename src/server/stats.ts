@@ -8,13 +8,13 @@ export const latencyBoundsMs = [
   0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000,
 ] as const;
 
-export class Latency {
+/** How long something took: what each link keeps of its requests. */
+export class Timing {
   count = 0;
   sumMs = 0;
   lastMs = 0;
   minMs = Infinity;
   maxMs = 0;
-  readonly buckets = new Float64Array(latencyBoundsMs.length + 1);
 
   record(ms: number, times = 1): void {
     this.count += times;
@@ -22,13 +22,29 @@ export class Latency {
     this.lastMs = ms;
     if (ms < this.minMs) this.minMs = ms;
     if (ms > this.maxMs) this.maxMs = ms;
-    let bucket = 0;
-    while (bucket < latencyBoundsMs.length && ms > latencyBoundsMs[bucket]!) bucket += 1;
-    this.buckets[bucket]! += times;
   }
 
   get averageMs(): number {
     return this.count === 0 ? 0 : this.sumMs / this.count;
+  }
+
+  reset(): void {
+    this.count = 0;
+    this.sumMs = 0;
+    this.lastMs = 0;
+    this.minMs = Infinity;
+    this.maxMs = 0;
+  }
+}
+
+export class Latency extends Timing {
+  readonly buckets = new Float64Array(latencyBoundsMs.length + 1);
+
+  override record(ms: number, times = 1): void {
+    super.record(ms, times);
+    let bucket = 0;
+    while (bucket < latencyBoundsMs.length && ms > latencyBoundsMs[bucket]!) bucket += 1;
+    this.buckets[bucket]! += times;
   }
 
   /** The value that this part of all stay below, as well as the buckets tell: a line within each. */
@@ -46,12 +62,8 @@ export class Latency {
     return this.count === 0 ? 0 : this.maxMs;
   }
 
-  reset(): void {
-    this.count = 0;
-    this.sumMs = 0;
-    this.lastMs = 0;
-    this.minMs = Infinity;
-    this.maxMs = 0;
+  override reset(): void {
+    super.reset();
     this.buckets.fill(0);
   }
 }
@@ -78,7 +90,7 @@ export class Tally {
   }
 }
 
-/** A sync that takes longer is counted, and said: `fsync.warningthresholdms`. */
+/** A batch that takes the log longer is counted, and said: `fsync.warningthresholdms`. */
 export const slowAppendMs = 1_000;
 
 export class ServerStats {
@@ -95,7 +107,16 @@ export class ServerStats {
   sessionsExpired = 0;
   sessionsRevalidated = 0;
   authFailures = 0;
+  /** Proofs that were not looked at: their address had failed too often. */
+  authRefusals = 0;
+  /** Writes that were refused because the disk was nearly full. */
+  writesRefused = 0;
+  /** Txns that made another tree than they said; the server stops at the first of its own. */
+  digestMismatches = 0;
   tlsFailures = 0;
+  /** Of snapshots that the admin server was asked for. */
+  snapshotErrors = 0;
+  snapshotsRefused = 0;
   /** First frames of links, whatever came of them. */
   connectRequests = 0;
   /** Links that asked for no session in time. */
@@ -108,17 +129,22 @@ export class ServerStats {
   readonly appends = new Latency();
   slowAppends = 0;
 
-  constructor(startedWallMs: number) {
+  readonly #slowMs: number;
+
+  constructor(startedWallMs: number, slowMs: number = slowAppendMs) {
     this.startedWallMs = startedWallMs;
+    this.#slowMs = slowMs;
   }
 
-  /** The log holds a batch. */
-  appended(tookMs: number, txns: number): void {
+  /** The log holds a batch. True where that took too long. */
+  appended(tookMs: number, txns: number): boolean {
     this.batches += 1;
     this.batchTxnsMax = Math.max(this.batchTxnsMax, txns);
     this.batchTxns.add(txns);
     this.appends.record(tookMs);
-    if (tookMs > slowAppendMs) this.slowAppends += 1;
+    const isSlow = tookMs > this.#slowMs;
+    if (isSlow) this.slowAppends += 1;
+    return isSlow;
   }
 
   /** What `srst` does: latencies and packets, not what counts over the server's life. */

@@ -3,12 +3,14 @@
  * the server asks of it, and one that keeps nothing, for tests and for `inMemory`.
  */
 
-import type { TxnBody } from '../protocol/index.ts';
+import type { DigestHalves, TxnBody } from '../protocol/index.ts';
 import type { TxnHead } from '../tree/index.ts';
 
 export interface LoggedTxn {
   readonly head: TxnHead;
   readonly body: TxnBody;
+  /** The tree's digest as the txn will leave it, where one is kept; errors have none. */
+  readonly digest?: DigestHalves | undefined;
 }
 
 export interface TxnLog {

@@ -82,7 +82,7 @@ function connectWire(
   return connection;
 }
 
-/** A socket that was accepted with `pauseOnConnect`. */
+/** A socket that was accepted with `pauseOnConnect` and `noDelay`. */
 export function servePlain(
   accepted: Socket & WithHandle,
   accept: (wire: Wire) => Connection,
@@ -115,7 +115,6 @@ export function servePlain(
   const socket = new Socket(options as ConstructorParameters<typeof Socket>[0]);
   (socket as WithHandle)._server = accepted._server ?? null;
   accepted._server = null;
-  socket.setNoDelay(true);
   connection = connectWire(socket, false, accept);
 }
 

@@ -3,7 +3,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import type { Acl } from '../protocol/index.ts';
+import { type Acl, nodeDigest, TreeDigest } from '../protocol/index.ts';
 import { parseLogName, parseSnapshotName } from './file-names.ts';
 import { realFileSystem } from './file-system.ts';
 import { FlatTree, folder } from './fixtures.ts';
@@ -15,7 +15,6 @@ import { SimulatedDisk } from './simulated-disk.ts';
 import type { SnapshotNode } from './snapshot-format.ts';
 import { readSnapshot } from './snapshot-reader.ts';
 import { writeSnapshot } from './snapshot-writer.ts';
-import { nodeDigest, TreeDigest } from './tree-digest.ts';
 
 const root = join(import.meta.dirname, '../../test/golden/files');
 const directories = existsSync(root) ? readdirSync(root) : [];

@@ -1,3 +1,4 @@
+export { digestVersion, nodeDigest, TreeDigest } from '../protocol/index.ts';
 export { adler32, adlerStart } from './adler32.ts';
 export { type DataDirectory, type DirectoryOptions, openDirectory } from './directory.ts';
 export { type Mark, markName, readMark } from './durable-mark.ts';
@@ -26,7 +27,14 @@ export {
   verifyDirectory,
 } from './inspect.ts';
 export { type DirectoryLock, lockDirectory } from './lock.ts';
-export { decodeTxn, LogEntry, type TreeDigestAt, txnBytesMax } from './log-entry.ts';
+export {
+  beginEntry,
+  decodeTxn,
+  endEntry,
+  LogEntry,
+  type TreeDigestAt,
+  txnBytesMax,
+} from './log-entry.ts';
 export { type LogEnd, LogReader, type LogSummary } from './log-reader.ts';
 export { LogWriter, type LogWriterOptions, preallocBytesDefault } from './log-writer.ts';
 export { type PurgeResult, purge, snapshotsKeptMin } from './purge.ts';
@@ -37,6 +45,7 @@ export type {
   Recovered,
   RecoverOptions,
   RecoveryHandlers,
+  Restored,
 } from './recovery-report.ts';
 export { type Fault, SimulatedDisk } from './simulated-disk.ts';
 export { diffSnapshots, type SnapshotDifference } from './snapshot-diff.ts';
@@ -56,4 +65,3 @@ export {
   type ZxidRange,
   zxidText,
 } from './storage-error.ts';
-export { digestVersion, nodeDigest, TreeDigest } from './tree-digest.ts';

@@ -8,7 +8,7 @@
  * as well; its code does not. Nothing longer than `txnBytesMax` is ever written.
  */
 
-import { ProtocolError, Reader } from '../jute/index.ts';
+import { ProtocolError, Reader, type Writer } from '../jute/index.ts';
 import {
   frameBytesMax,
   readCreateV0,
@@ -39,25 +39,40 @@ export function zxidOfTxn(bytes: Buffer, start = 0): bigint {
 }
 
 /** Refused before anything is written: a log with such an entry could never be read back. */
-export function checkTxnSize(bytes: Uint8Array): void {
-  if (bytes.length > txnBytesMax || bytes.length < txnBytesMin) {
+export function checkTxnSize(bytes: number): void {
+  if (bytes > txnBytesMax || bytes < txnBytesMin) {
     throw new StorageError(
       'TXN_TOO_LARGE',
-      `${bytes.length} bytes; from ${txnBytesMin} to ${txnBytesMax} are possible`,
+      `${bytes} bytes; from ${txnBytesMin} to ${txnBytesMax} are possible`,
     );
   }
 }
 
-/** Puts the entry at `at`; there must be room for the txn and `entryBytesAround`. Returns its end. */
-export function putEntry(target: Buffer, at: number, txn: Uint8Array): number {
+/** For who encodes a txn into a stretch of entries: room for what `sealEntry` fills in. */
+export function beginEntry(writer: Writer): void {
+  writer.longHalves(0, 0);
+  writer.int(0);
+}
+
+export function endEntry(writer: Writer): void {
+  writer.bool(false);
+}
+
+/** Fills in what stands around the txn of the entry from `at` to `end`. */
+export function sealEntry(bytes: Buffer, at: number, end: number): void {
   const start = at + entryHeadBytes;
-  const end = start + txn.length;
-  target.set(txn, start);
-  target.writeUInt32BE(0, at);
-  target.writeUInt32BE(adler32(target, start, end), at + 4);
-  target.writeUInt32BE(txn.length, at + 8);
-  target[end] = endOfEntry;
-  return end + 1;
+  bytes.writeUInt32BE(0, at);
+  bytes.writeUInt32BE(adler32(bytes, start, end - 1), at + 4);
+  bytes.writeUInt32BE(end - 1 - start, at + 8);
+  bytes[end - 1] = endOfEntry;
+}
+
+/** Whether the zxid of the entry at `next` is the one behind that of the entry at `last`. */
+export function isCountedOn(bytes: Buffer, next: number, last: number): boolean {
+  const nextAt = next + entryHeadBytes + zxidOffset;
+  const lastAt = last + entryHeadBytes + zxidOffset;
+  const isSameHigh = bytes.readInt32BE(nextAt) === bytes.readInt32BE(lastAt);
+  return isSameHigh && bytes.readUInt32BE(nextAt + 4) === bytes.readUInt32BE(lastAt + 4) + 1;
 }
 
 /** What is wrong with the bytes at `at`, which hold a whole entry of `length`; null for nothing. */

@@ -22,7 +22,14 @@ import { type Clock, type Deferred, deferred, systemClock } from '../support/ind
 import { MarkWriter } from './durable-mark.ts';
 import { logName } from './file-names.ts';
 import { type FileSystem, realFileSystem, type StoredFile } from './file-system.ts';
-import { checkTxnSize, entryBytesAround, putEntry, zxidOfTxn } from './log-entry.ts';
+import {
+  checkTxnSize,
+  entryBytesAround,
+  entryHeadBytes,
+  isCountedOn,
+  sealEntry,
+  zxidOfTxn,
+} from './log-entry.ts';
 import { Preallocation } from './preallocation.ts';
 import { StorageError, zxidText } from './storage-error.ts';
 import { mayFollow } from './zxids.ts';
@@ -55,7 +62,8 @@ interface Batch {
   bytes: Buffer;
   length: number;
   readonly firstZxid: bigint;
-  lastZxid: bigint;
+  /** Where its last entry begins. */
+  lastAt: number;
   readonly startsFile: boolean;
   readonly done: Deferred<void>;
 }
@@ -120,13 +128,42 @@ export class LogWriter {
    * call before anything is written, and the log goes on; every other rejection is final.
    */
   append(txns: readonly Buffer[]): Promise<void> {
+    const ends: number[] = [];
+    let length = 0;
+    for (const txn of txns) {
+      length += txn.length + entryBytesAround;
+      ends.push(length);
+    }
+    const bytes = Buffer.allocUnsafe(length);
+    for (const [i, txn] of txns.entries()) bytes.set(txn, ends[i]! - 1 - txn.length);
+    return this.appendEntries(bytes, ends);
+  }
+
+  /**
+   * The same for txns that stand in one stretch of memory, each with room around it for the rest of its
+   * entry (`beginEntry`, `endEntry`), which is filled in here. One copy takes all of them.
+   */
+  appendEntries(bytes: Buffer, ends: readonly number[]): Promise<void> {
     try {
-      this.#check(txns);
+      this.#check(bytes, ends);
     } catch (error) {
       return Promise.reject(error);
     }
-    if (txns.length === 0) return Promise.resolve();
-    for (const txn of txns) this.#take(txn);
+    if (ends.length === 0) return Promise.resolve();
+    let from = 0;
+    let last = 0;
+    let at = 0;
+    for (const end of ends) {
+      sealEntry(bytes, at, end);
+      if (end - from > batchBytesMax && at > from) {
+        this.#take(bytes, from, at, last);
+        from = at;
+      }
+      last = at;
+      at = end;
+    }
+    this.#take(bytes, from, at, last);
+    this.#lastZxid = zxidOfTxn(bytes, last + entryHeadBytes);
     const { done } = this.#queue.at(-1)!;
     this.#draining ??= this.#drain();
     return done.promise;
@@ -149,32 +186,37 @@ export class LogWriter {
     }
   }
 
-  #check(txns: readonly Buffer[]): void {
+  #check(bytes: Buffer, ends: readonly number[]): void {
     if (this.#failure !== null) throw this.#failure;
     if (this.#isClosed) throw new StorageError('CLOSED', 'append after close');
-    let last = this.#lastZxid;
-    for (const txn of txns) {
-      checkTxnSize(txn);
-      const zxid = zxidOfTxn(txn);
-      // What recovery would refuse as a gap must not be written in the first place.
-      if (!mayFollow(zxid, last)) {
-        throw new StorageError('ZXID_ORDER', `${zxidText(zxid)} after ${zxidText(last)}`);
+    let last = -1;
+    let at = 0;
+    for (const end of ends) {
+      checkTxnSize(end - at - entryBytesAround);
+      if (last === -1 || !isCountedOn(bytes, at, last)) {
+        const before = last === -1 ? this.#lastZxid : zxidOfTxn(bytes, last + entryHeadBytes);
+        const zxid = zxidOfTxn(bytes, at + entryHeadBytes);
+        // What recovery would refuse as a gap must not be written in the first place.
+        if (!mayFollow(zxid, before)) {
+          throw new StorageError('ZXID_ORDER', `${zxidText(zxid)} after ${zxidText(before)}`);
+        }
       }
-      last = zxid;
+      last = at;
+      at = end;
     }
   }
 
-  #take(txn: Buffer): void {
-    const zxid = zxidOfTxn(txn);
-    const length = txn.length + entryBytesAround;
+  /** Takes whole entries, the last of which begins at `last`. */
+  #take(bytes: Buffer, from: number, to: number, last: number): void {
+    const length = to - from;
     let batch = this.#queue.at(-1);
     if (batch === undefined || this.#startsFile || batch.length + length > batchBytesMax) {
-      batch = this.#newBatch(zxid);
+      batch = this.#newBatch(zxidOfTxn(bytes, from + entryHeadBytes));
     }
     batch.bytes = withRoom(batch.bytes, batch.length, length);
-    batch.length = putEntry(batch.bytes, batch.length, txn);
-    batch.lastZxid = zxid;
-    this.#lastZxid = zxid;
+    bytes.copy(batch.bytes, batch.length, from, to);
+    batch.lastAt = batch.length + last - from;
+    batch.length += length;
     this.#pendingBytes += length;
   }
 
@@ -185,7 +227,7 @@ export class LogWriter {
       bytes,
       length: 0,
       firstZxid,
-      lastZxid: firstZxid,
+      lastAt: 0,
       startsFile: this.#startsFile,
       done: deferred(),
     };
@@ -204,7 +246,7 @@ export class LogWriter {
         this.#fail(error, batch);
         break;
       }
-      this.#lastDurableZxid = batch.lastZxid;
+      this.#lastDurableZxid = zxidOfTxn(batch.bytes, batch.lastAt + entryHeadBytes);
       this.#pendingBytes -= batch.length;
       this.#spare = batch.bytes.length <= batchBytesMax ? batch.bytes : undefined;
       batch.done.resolve();
@@ -216,7 +258,7 @@ export class LogWriter {
     if (batch.startsFile) await this.#startFile(batch.firstZxid);
     const log = this.#log!;
     const end = log.position + batch.length;
-    await log.space.reserve(end);
+    if (!log.space.has(end)) await log.space.reserve(end);
     await log.file.write(batch.bytes.subarray(0, batch.length), log.position);
     if (!this.#options.unsafeNoFsync) await log.file.sync();
     log.position = end;

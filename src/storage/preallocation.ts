@@ -32,6 +32,11 @@ export class Preallocation {
     if (this.#stepBytes > 0) await this.#file.truncate(this.#zeroed + this.#stepBytes);
   }
 
+  /** Whether a batch up to `end` has its place already. */
+  has(end: number): boolean {
+    return end <= this.#zeroed;
+  }
+
   /** Resolves once nobody else writes where a batch up to `end` is to go. */
   async reserve(end: number): Promise<void> {
     if (end <= this.#zeroed) return;

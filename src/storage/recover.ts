@@ -124,6 +124,8 @@ class Recovery {
       const { digest, lastZxid } = this.#snapshot;
       if (digest !== null) this.#prove(digest.zxid, 'the snapshot has its digest', file.path);
       if (lastZxid !== null) this.#prove(lastZxid, 'the snapshot reaches it', file.path);
+      const snapshot = this.#snapshot;
+      this.#handlers.restored?.({ snapshot, exactFromZxid: this.#exactFromZxid() });
       return;
     }
     this.#handlers.begin({ zxid: 0n, file: null });
@@ -255,9 +257,10 @@ class Recovery {
   }
 
   #exactFromZxid(): bigint {
-    const digestZxid = this.#snapshot?.digest?.zxid ?? 0n;
-    if (digestZxid <= this.#baseZxid) return this.#baseZxid;
-    return digestZxid;
+    let zxid = this.#baseZxid;
+    const { digest, lastZxid } = this.#snapshot ?? {};
+    for (const reached of [digest?.zxid, lastZxid]) if ((reached ?? 0n) > zxid) zxid = reached!;
+    return zxid;
   }
 
   #notice(kind: NoticeKind, file: string, message: string, error?: StorageError): void {

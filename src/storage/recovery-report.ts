@@ -6,13 +6,22 @@ import type { SnapshotSink } from './snapshot-format.ts';
 import type { SnapshotSummary } from './snapshot-reader.ts';
 import type { ZxidRange } from './storage-error.ts';
 
-/** Called in this order: `begin`, the snapshot's content, then each txn behind it. */
+/** A whole snapshot was handed over. */
+export interface Restored {
+  readonly snapshot: SnapshotSummary;
+  /** As in the result: before, the tree may hold part of what is to come. */
+  readonly exactFromZxid: bigint;
+}
+
+/** Called in this order: `begin`, the snapshot's content, `restored`, then each txn behind it. */
 export interface RecoveryHandlers extends SnapshotSink {
   /**
    * Start from nothing, with the snapshot of this zxid to come; 0 and no file for an empty tree. It is
    * called again, and all that came in between is void, when a snapshot turns out to be damaged.
    */
   begin(from: { readonly zxid: bigint; readonly file: string | null }): void;
+  /** All of the snapshot was told, and every seal was right. Not called where there is none. */
+  restored?(what: Restored): void;
   /**
    * A txn above the snapshot's zxid, in order and without gaps. While `entry.zxid` is at most
    * `exactFromZxid` of the result the tree may hold part of it already (a fuzzy snapshot of Apache's):
@@ -27,6 +36,7 @@ export type NoticeKind =
   | 'emptyLog'
   | 'logEndsBeforeSnapshot'
   | 'leftOver'
+  | 'wrongDigest'
   | 'salvaged';
 
 /** Nothing that was acknowledged is missing, but for `salvaged`. Worth a line in the server's log. */

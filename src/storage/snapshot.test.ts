@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
-import type { Acl, StatPersisted } from '../protocol/index.ts';
+import { type Acl, nodeDigest, type StatPersisted, TreeDigest } from '../protocol/index.ts';
 import { parseSnapshotName } from './file-names.ts';
 import { folder, stat } from './fixtures.ts';
 import { SimulatedDisk } from './simulated-disk.ts';
@@ -9,7 +9,6 @@ import { decodeBlock } from './snappy.ts';
 import type { SnapshotNode } from './snapshot-format.ts';
 import { readSnapshot } from './snapshot-reader.ts';
 import { type SnapshotContent, writeSnapshot } from './snapshot-writer.ts';
-import { nodeDigest, TreeDigest } from './tree-digest.ts';
 
 /** What 3.9.5 wrote when it was started again with one session and /a in its log. */
 const recorded = Buffer.from(

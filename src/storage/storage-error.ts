@@ -12,6 +12,8 @@ const table = {
   TXN_TOO_LARGE:    'the transaction is larger than an Apache server could read back',
   ZXID_ORDER:       'the zxid does not follow the last one',
   NOT_APPLIED:      'the transaction could not be applied',
+  WRONG_DIGEST:     'the tree is not the one that was written',
+  BROKEN_MEMORY:    'a node is not what was written to it; a restart reads it from disk again',
   WRITE_FAILED:     'a write to the log failed; nothing more is written until a restart',
   SNAPSHOT_FAILED:  'the snapshot could not be written; the log goes on without it',
   CLOSED:           'the log is closed',

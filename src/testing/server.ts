@@ -53,7 +53,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
   const server = await startServer({
     port: 0,
     ...options,
-    limits: { connectionsPerAddressMax: 0, ...options.limits },
+    limits: { connectionsPerAddressMax: 0, authFailuresMax: 0, ...options.limits },
     inMemory: true,
     clock,
     onRequest(request) {

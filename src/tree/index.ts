@@ -1,6 +1,6 @@
 export { AclCache, openAclId } from './acl-cache.ts';
 export { numberOf, readLong, writeLong } from './longs.ts';
-export { type NewNode, NodeStore, statBytes } from './node-store.ts';
+export { type LoadedStat, type NewNode, NodeStore, statBytes } from './node-store.ts';
 export {
   containerOwner,
   isTtl,

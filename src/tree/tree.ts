@@ -11,7 +11,7 @@
  */
 
 import { Reader } from '../jute/index.ts';
-import { type Acl, readTxn, type TxnBody, wireOf } from '../protocol/index.ts';
+import { type Acl, readTxn, type TreeDigest, type TxnBody, wireOf } from '../protocol/index.ts';
 import { AclCache, openAclId } from './acl-cache.ts';
 import { type NewNode, NodeStore } from './node-store.ts';
 import { containerOwner, ownerKind, ttlOwner } from './owners.ts';
@@ -25,6 +25,7 @@ import {
   statsPath,
   usageText,
 } from './quotas.ts';
+import { RunningDigest } from './running-digest.ts';
 
 /** A txn's header, with zxid and time as numbers: both stay below 2^53. */
 export interface TxnHead {
@@ -57,6 +58,8 @@ export interface Applied {
 export interface TreeOptions {
   /** TTL nodes exist: `zookeeper.extendedTypesEnabled`. */
   readonly extendedTypes?: boolean;
+  /** A digest over all nodes is kept: `zookeeper.digest.enabled`. */
+  readonly digest?: boolean;
 }
 
 const ok = 0;
@@ -68,6 +71,7 @@ const inconsistentErr = wireOf('RUNTIME_INCONSISTENCY');
 const persistedOwnerAt = 44;
 
 const noPaths: ReadonlySet<string> = new Set();
+const noParent: { readonly path: string; readonly node: number } = { path: '', node: noNode };
 
 /** `/a/b` gives `/a`, `/a` gives `/`. */
 function parentPath(path: string): string {
@@ -87,17 +91,24 @@ export class Tree {
   readonly #ephemeralBytes = new Map<bigint, number>();
   readonly #containers = new Set<string>();
   readonly #ttls = new Set<string>();
+  readonly #digest: RunningDigest | undefined;
   #ephemeralCount = 0;
   #lastZxid = 0;
   /** Characters of all paths and bytes of all data. */
   #dataSize = 0;
   #events: TreeEvent[] = [];
+  /** While a snapshot is restored. */
+  #parentOfLast = noParent;
 
   constructor(options: TreeOptions = {}) {
     this.extendedTypes = options.extendedTypes ?? false;
+    this.#digest = options.digest ? new RunningDigest(this.nodes) : undefined;
     const blank = { data: Buffer.alloc(0), acl: openAclId, zxid: 0, timeMs: 0 };
-    const add = (parent: number, path: string): number =>
-      this.#insert(parent, { ...blank, path, owner: 0n, shownOwner: 0n });
+    const add = (parent: number, path: string): number => {
+      const node = this.#insert(parent, { ...blank, path, owner: 0n, shownOwner: 0n });
+      this.#digest?.changed(node, path);
+      return node;
+    };
     const root = add(noNode, '/');
     const own = add(root, '/zookeeper');
     add(own, quotaRoot);
@@ -109,6 +120,16 @@ export class Tree {
 
   get lastZxid(): number {
     return this.#lastZxid;
+  }
+
+  /** The sum over all nodes as they are now, where one is kept. */
+  get digest(): TreeDigest | undefined {
+    return this.#digest?.sum;
+  }
+
+  /** False where the node's memory has changed by itself: where a digest is kept it shows. */
+  isIntact(node: number, path = this.nodes.pathOf(node)): boolean {
+    return this.#digest === undefined || this.#digest.isIntact(node, path);
   }
 
   /** As Apache counts: the root stands in its map twice, under "" and "/". */
@@ -180,21 +201,24 @@ export class Tree {
   // ── snapshots ─────────────────────────────────────────────────────────────────────────────────
 
   /**
-   * Every node, parents before their children. The tree may change between two steps: a node made
-   * meanwhile may be missing and one removed is left out, as in Apache's fuzzy snapshots.
+   * Every node, parents before their children. The tree may change between two steps: one removed
+   * meanwhile is left out, and so is one made under a parent that was told before, as in Apache's fuzzy
+   * snapshots. A parent's Stat must say of which children it knows: it is not told of any other, whose
+   * create is still to be replayed and would find the node there and leave the parent as it is.
    */
   *walk(): Generator<number, void, void> {
-    const root = this.find('/');
-    yield root;
     const step = (parent: number) => ({
       parent,
+      zxid: this.#lastZxid,
       czxid: this.nodes.czxid(parent),
       children: this.nodes.childrenOf(parent),
       at: 0,
     });
+    const root = this.find('/');
     const open = [step(root)];
+    yield root;
     for (let top = open.at(-1); top !== undefined; top = open.at(-1)) {
-      const { parent, czxid, children } = top;
+      const { parent, zxid, czxid, children } = top;
       // Its number may be another node's by now, one that was not told of and whose children are not due.
       const isGone = !this.nodes.isNode(parent) || this.nodes.czxid(parent) !== czxid;
       if (isGone || top.at === children.length) {
@@ -202,10 +226,12 @@ export class Tree {
         continue;
       }
       const node = children[top.at++]!;
-      // So may a child's; as a child of the same parent it is due here too.
+      // So may a child's.
       if (!this.nodes.isNode(node) || this.nodes.parentOf(node) !== parent) continue;
+      if (this.nodes.czxid(node) > zxid) continue;
+      const below = this.nodes.childCount(node) > 0 ? step(node) : undefined;
       yield node;
-      if (this.nodes.isNode(node) && this.nodes.childCount(node) > 0) open.push(step(node));
+      if (below !== undefined) open.push(below);
     }
   }
 
@@ -221,7 +247,7 @@ export class Tree {
     const owner = persisted.readBigInt64BE(persistedOwnerAt);
     let node = known;
     if (known === noNode) {
-      const parent = this.find(parentPath(path));
+      const parent = this.#restoredParent(parentPath(path));
       if (parent === noNode) throw new Error(`a snapshot has ${path} before its parent`);
       const shownOwner = this.#kind(owner) === 'session' ? owner : 0n;
       node = this.#insert(parent, { path, data, acl, zxid: 0, timeMs: 0, owner, shownOwner });
@@ -233,6 +259,13 @@ export class Tree {
     }
     this.acls.countUse(acl);
     this.nodes.restoreStat(node, persisted);
+    this.#digest?.changed(node, path);
+  }
+
+  /** Mostly the same as of the node before: nothing is removed meanwhile. */
+  #restoredParent(path: string): number {
+    if (path !== this.#parentOfLast.path) this.#parentOfLast = { path, node: this.find(path) };
+    return this.#parentOfLast.node;
   }
 
   /** After all nodes of a snapshot: nothing up to `zxid` has to be applied any more. */
@@ -240,6 +273,7 @@ export class Tree {
     this.acls.dropUnused();
     this.#restoreQuotas();
     this.#lastZxid = zxid;
+    this.#parentOfLast = noParent;
   }
 
   #part(head: TxnHead, body: TxnBody): Applied {
@@ -297,10 +331,10 @@ export class Tree {
       // Only a replay comes here. As in Apache, the ACL and, of a plain create, the counters are taken.
       this.acls.release(this.nodes.aclOf(there));
       this.nodes.setAcl(there, aclId, this.nodes.aversion(there));
-      if (body.type === 'create') this.#raise(parent, body.txn.parentCVersion, head.zxid);
+      if (body.type === 'create') this.#raise(parent, above, body.txn.parentCVersion, head.zxid);
       return this.#outcome(body, path, nodeExistsErr);
     }
-    this.#raise(parent, body.txn.parentCVersion, head.zxid);
+    this.#raise(parent, above, body.txn.parentCVersion, head.zxid);
     const { zxid, timeMs } = head;
     const node = this.#insert(parent, {
       path,
@@ -311,6 +345,7 @@ export class Tree {
       owner,
       shownOwner,
     });
+    this.#digest?.changed(node, path);
     const isQuota = above.startsWith(quotaRoot);
     // Usage is counted into the node at once; who made it is still shown what they made.
     const stat = isQuota ? this.nodes.statOf(node) : undefined;
@@ -326,12 +361,14 @@ export class Tree {
   }
 
   /** The counter of creates only rises: a replay may come after what the snapshot saw. */
-  #raise(parent: number, cversion: number, zxid: number): void {
+  #raise(parent: number, path: string, cversion: number, zxid: number): void {
     const known = this.nodes.cversion(parent);
     const next = cversion === -1 ? known + 1 : cversion;
     if (next <= known) return;
+    const pzxid = this.nodes.pzxid(parent);
     this.nodes.setCversion(parent, next);
     this.nodes.setPzxid(parent, zxid);
+    this.#digest?.childrenChanged(parent, path, pzxid, known);
   }
 
   #insert(parent: number, made: NewNode): number {
@@ -391,7 +428,11 @@ export class Tree {
     const parent = this.nodes.find(above);
     if (parent === noNode) return noNodeErr;
     // Also when the child is gone: a replay must leave the parent as the first run did.
-    if (zxid > this.nodes.pzxid(parent)) this.nodes.setPzxid(parent, zxid);
+    const pzxid = this.nodes.pzxid(parent);
+    if (zxid > pzxid) {
+      this.nodes.setPzxid(parent, zxid);
+      this.#digest?.childrenChanged(parent, above, pzxid, this.nodes.cversion(parent));
+    }
     const node = this.nodes.find(path);
     if (node === noNode) return noNodeErr;
     // Only a replay comes here with children: a fuzzy snapshot holds those of a later node of this
@@ -403,6 +444,7 @@ export class Tree {
     const acl = this.acls.get(aclId);
     const bytes = this.nodes.dataBytes(node);
     if (this.nodes.isOwned(node)) this.#dropOwner(path, this.nodes.ownerOf(node));
+    this.#digest?.removed(node);
     this.nodes.remove(node);
     this.acls.release(aclId);
     this.#dataSize -= path.length + bytes;
@@ -425,6 +467,7 @@ export class Tree {
     const difference = (data === null ? 0 : data.length) - this.nodes.dataBytes(node);
     this.nodes.setData(node, data);
     this.nodes.setModified(node, head.zxid, head.timeMs, version);
+    this.#digest?.changed(node, path);
     const quota = this.quotas.above(path);
     if (quota !== undefined) this.#use(quota, difference, 0);
     this.#dataSize += difference;
@@ -438,6 +481,7 @@ export class Tree {
     if (node === noNode) return this.#outcome(body, path, noNodeErr);
     const old = this.nodes.aclOf(node);
     this.nodes.setAcl(node, this.acls.use(acl), version);
+    this.#digest?.changed(node, path);
     this.acls.release(old);
     return this.#outcome(body, path, ok, node);
   }

@@ -9,6 +9,10 @@ const { found, missing } = await findZooKeepers();
 
 for (const { name, how } of missing) test.skip(`${name} is missing: ${how}`, () => {});
 
+/** `super:test` may do everything. */
+const superuser =
+  '-Dzookeeper.DigestAuthenticationProvider.superDigest=super:D/InIHSb7yEEbrWz8b9l71RjZJU=';
+
 async function clientsOf(address: string, count: number, timeoutMs = 20_000): Promise<Client[]> {
   return Promise.all(
     Array.from({ length: count }, () => connect(address, { sessionTimeoutMs: timeoutMs })),
@@ -84,8 +88,11 @@ describe.each(found)('$name', { timeout: 180_000 }, (peer) => {
   });
 
   test('the membership can be read, watched and changed', async () => {
-    await using ensemble = await startEnsemble(peer, 3);
-    await using client = await connect(ensemble.address);
+    await using ensemble = await startEnsemble(peer, 3, { jvm: [superuser] });
+    await using client = await connect(ensemble.address, {
+      auth: [{ scheme: 'digest', auth: 'super:test' }],
+    });
+    await using nobody = await connect(ensemble.address);
     const told = vi.fn();
     const leader = await ensemble.leader();
     const leaving = String(((leader + 1) % 3) + 1);
@@ -94,6 +101,9 @@ describe.each(found)('$name', { timeout: 180_000 }, (peer) => {
     const member = String(before.data)
       .split('\n')
       .find((line) => line.startsWith(`server.${leaving}=`))!;
+    await expect(nobody.reconfig({ leaving: [leaving] })).rejects.toMatchObject({
+      code: 'NO_AUTH',
+    });
     const without = await client.reconfig({ leaving: [leaving] });
     const wrong = await client
       .reconfig({ joining: [member], fromConfig: 1n })
@@ -113,7 +123,8 @@ describe.each(found)('$name', { timeout: 180_000 }, (peer) => {
 
   test('a server without its quorum serves reads to who takes it so, and a real session follows', async () => {
     await using ensemble = await startEnsemble(peer, 3, {
-      config: { 'readonlymode.enabled': 'true' },
+      // Without sessions of its own, such a server could take nobody in.
+      config: { localSessionsEnabled: 'true', localSessionsUpgradingEnabled: 'true' },
       jvm: ['-Dreadonlymode.enabled=true'],
       tickTimeMs: 500,
     });

@@ -148,6 +148,29 @@ test('a protected create that finds the node of an ended session makes its own',
   expect(await witness.children('/')).toEqual([made.path.slice(1)]);
 });
 
+test('a node with the right mark and another owner is not taken for one’s own', async () => {
+  await using zk = await startZk();
+  const [client, other] = [await zk.connect(), await zk.witness()];
+  let marked = '';
+  zk.link.onFrame = ({ direction, index, bytes }) => {
+    if (direction !== 'toServer' || index === 0 || bytes.readInt32BE(4) !== create2) return 'pass';
+    const path = bytes.toString('utf8', 12, 12 + bytes.readInt32BE(8));
+    marked = path.slice(path.lastIndexOf('/'));
+    zk.link.onFrame = undefined;
+    zk.link.refuse();
+    return 'cut';
+  };
+
+  const making = client.createProtected('/lock-', { mode: 'ephemeralSequential' });
+  await reached(client, 'suspended');
+  await other.create(`${marked}9999999999`, { mode: 'ephemeral' });
+  await zk.link.accept();
+  const made = await making;
+
+  expect(made.stat.ephemeralOwner).toBe(client.sessionId);
+  expect(await other.children('/')).toEqual([made.path.slice(1)]);
+});
+
 test('without renew, a protected create fails when its session ends', async () => {
   await using zk = await startZk();
   const client = await zk.connect();

@@ -1,0 +1,34 @@
+import { expect, test } from 'vitest';
+import { Latency, ServerStats, slowAppendMs } from './stats.ts';
+
+test('a quantile stands where that part of all stays below', () => {
+  const latency = new Latency();
+  for (let i = 0; i < 90; i++) latency.record(2);
+  for (let i = 0; i < 9; i++) latency.record(40);
+  latency.record(700);
+
+  expect(latency.quantileMs(0.5)).toBeGreaterThan(1);
+  expect(latency.quantileMs(0.5)).toBeLessThanOrEqual(2.5);
+  expect(latency.quantileMs(0.95)).toBeGreaterThan(25);
+  expect(latency.quantileMs(0.95)).toBeLessThanOrEqual(50);
+  expect(latency.quantileMs(1)).toBe(700);
+});
+
+test('a quantile of nothing is 0, of one value that value', () => {
+  const latency = new Latency();
+  expect(latency.quantileMs(0.99)).toBe(0);
+
+  latency.record(3);
+
+  expect(latency.quantileMs(0.01)).toBe(3);
+  expect(latency.quantileMs(0.999)).toBe(3);
+});
+
+test('a batch that took the disk too long is counted', () => {
+  const stats = new ServerStats(0);
+  stats.appended(slowAppendMs, 3);
+  stats.appended(slowAppendMs + 1, 5);
+
+  expect(stats).toMatchObject({ batches: 2, batchTxnsMax: 5, slowAppends: 1 });
+  expect(stats.batchTxns).toMatchObject({ count: 2, sum: 8, min: 3, max: 5 });
+});
