@@ -24,7 +24,7 @@ const usage = `usage: npm run bench -- client|server [options]
 
   --seconds N   how long each try takes              (1)
   --tries N     tries of each row; the middle counts (3)
-  --only WORDS  only rows named so, as 'get 100 x1'
+  --only WORDS  only rows named so, as 'get 100 x1', or several, as 'set 50x10, sessions'
   --dist DIR    another build of drover than this one's
   --serve CMD   another way to start our server, as 'drover serve --port {port} --data {dir}'
   --nodes N     how many make the large tree of the rows 'million' (1000000)
@@ -52,7 +52,10 @@ function read(): { name: string; options: BenchOptions } | undefined {
   if (!Object.hasOwn(benches, name) || positionals.length > 1) return undefined;
   if (!(seconds > 0 && seconds <= 600) || !(Number.isInteger(tries) && tries > 0)) return undefined;
   if (!(Number.isInteger(nodes) && nodes > 0 && nodes <= 10_000_000)) return undefined;
-  const only = values.only.split(/\s+/).filter((word) => word !== '');
+  const only = values.only
+    .split(',')
+    .map((words) => words.split(/\s+/).filter((word) => word !== ''))
+    .filter((words) => words.length > 0);
   const { dist, serve, json } = values;
   return { name, options: { seconds, tries, json, only, dist, serve, nodes } };
 }

@@ -65,7 +65,7 @@ export async function benchServer(options: BenchOptions): Promise<unknown> {
   const wanted = cells.filter((cell) => isWanted(cellName(cell), options));
   const others = otherWanted(options);
   if (wanted.length + others.length === 0) {
-    throw new Error(`no row is named ${options.only.join(' ')}`);
+    throw new Error(`no row is named ${options.only.map((words) => words.join(' ')).join(', ')}`);
   }
   compilePrograms();
   const peer = await firstApache();

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { encode } from '../jute/index.ts';
-import { digestId, ops } from '../protocol/index.ts';
+import { digestId, ops, wireOf } from '../protocol/index.ts';
 import { RawClient, startTestServer, type TestServerOptions } from '../testing/index.ts';
 
 const anyone = { scheme: 'world', id: 'anyone' };
@@ -226,4 +226,19 @@ test('one server can not be reconfigured', async () => {
 
   expect(await client.err('reconfig', asked)).toBe(-123);
   expect(await other.err('reconfig', asked)).toBe(-6);
+});
+
+test('usage of a quota that nobody could read is refused, as Apache could not replay it', async () => {
+  await using server = await startTestServer();
+  const client = await RawClient.connect(server.port);
+  await server.load({ '/zookeeper/quota/q/zookeeper_stats': 'count=1,bytes=2' });
+  const path = '/zookeeper/quota/q/zookeeper_stats';
+
+  const garbage = { path, data: Buffer.from('garbage'), version: -1 };
+  const none = { path, data: null, version: -1 };
+  const fine = { path, data: Buffer.from('count=3,bytes=4'), version: -1 };
+
+  expect((await client.reply(client.send('setData', garbage))).err).toBe(wireOf('BAD_ARGUMENTS'));
+  expect((await client.reply(client.send('setData', none))).err).toBe(wireOf('BAD_ARGUMENTS'));
+  expect((await client.reply(client.send('setData', fine))).err).toBe(0);
 });

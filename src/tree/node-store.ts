@@ -178,12 +178,12 @@ export class NodeStore {
     if (owner === 0n) writeLong(slab, at + 8, 0);
     else slab.writeBigInt64BE(owner, at + 8);
     writeInt(slab, at + crcAt, 0);
-    copyBytes(this.#scratch, 0, slab, at + headBytes, pathBytes);
+    this.#scratch.copy(slab, at + headBytes, 0, pathBytes);
     const dataAt = at + headBytes + pathBytes;
     writeInt(slab, dataAt, data === null ? -1 : dataBytes);
     if (data !== null) slab.set(data, dataAt + 4);
     const statAt = dataAt + 4 + dataBytes;
-    for (let i = statAt; i < statAt + statBytes; i++) slab[i] = 0; // `fill` takes twice as long
+    slab.fill(0, statAt, statAt + statBytes);
     writeLong(slab, statAt + stat.czxid, zxid);
     writeLong(slab, statAt + stat.mzxid, zxid);
     writeLong(slab, statAt + stat.pzxid, zxid);
@@ -376,7 +376,7 @@ export class NodeStore {
     const at = this.#slabs.offset(address);
     const from = statAt(slab, at);
     const bytes = Buffer.allocUnsafe(persistedBytes);
-    copyBytes(slab, from, bytes, 0, stat.owner);
+    slab.copy(bytes, 0, from, from + stat.owner);
     copyBytes(slab, at + 4, bytes, stat.cversion, 4);
     copyBytes(slab, at + 8, bytes, stat.owner, 8);
     copyBytes(slab, from + stat.pzxid, bytes, stat.owner + 8, 8);
@@ -387,7 +387,7 @@ export class NodeStore {
     const address = this.#get(node, field.address);
     const slab = this.#slabs.slab(address);
     const to = statAt(slab, this.#slabs.offset(address));
-    copyBytes(persisted, 0, slab, to, stat.owner);
+    persisted.copy(slab, to, 0, stat.owner);
     copyBytes(persisted, stat.owner + 8, slab, to + stat.pzxid, 8);
     this.setCversion(node, readInt(persisted, stat.cversion));
   }
