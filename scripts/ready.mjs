@@ -19,14 +19,17 @@ function isInstalled() {
   );
 }
 
+/** True when it worked. What npm says goes to standard error: standard output belongs to the caller. */
+function npm(...args) {
+  const command = process.platform === 'win32' ? 'npm.cmd' : 'npm';
+  return spawnSync(command, args, { cwd: root, stdio: ['ignore', 2, 2] }).status === 0;
+}
+
 if (!isInstalled()) {
   console.error('drover: installing packages (npm ci) …');
-  const npm = process.platform === 'win32' ? 'npm.cmd' : 'npm';
-  const { status, error } = spawnSync(npm, ['ci'], { cwd: root, stdio: ['ignore', 2, 2] });
-  if (status !== 0) {
-    console.error(
-      `drover: npm ci failed${error ? `: ${error.message}` : ''}; is the registry reachable?`,
-    );
+  // A registry that lacks a package of some other platform makes npm ci refuse the whole lock file.
+  if (!npm('ci') && !npm('install', '--no-package-lock')) {
+    console.error('drover: the packages could not be installed; is the npm registry reachable?');
     process.exit(1);
   }
 }
