@@ -145,8 +145,12 @@ export class Engine implements Service {
       slow: (tookMs, txns) => this.#slowLog(tookMs, txns),
       failed: (error) => this.fail(error),
     });
-    this.#expiry = new Expiry(this.sessions, clock, tickTimeMs, (session) =>
-      this.#timedOut(session),
+    this.#expiry = new Expiry(
+      this.sessions,
+      clock,
+      tickTimeMs,
+      (session) => this.#timedOut(session),
+      () => this.stats.connectionsAccepted + this.stats.connectRequests,
     );
     this.#expiry.start();
   }
