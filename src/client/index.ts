@@ -20,6 +20,7 @@ export {
   ZkError,
   type ZkErrorCode,
 } from '../protocol/index.ts';
+export type { Logger } from '../support/index.ts';
 export { ArgumentError } from './argument-error.ts';
 export type { DataInput } from './arguments.ts';
 export type { SaslExchange, SaslMechanism } from './auth.ts';
@@ -36,7 +37,6 @@ export { type Host, parseServers, type Servers } from './connection-string.ts';
 export type { CallOptions } from './core.ts';
 export { type Attempt, ConnectError, type Lookup } from './dialer.ts';
 export { type KerberosModule, type KerberosOptions, kerberos } from './kerberos.ts';
-export type { Logger } from './logger.ts';
 export {
   type CheckOp,
   type Created,

@@ -1,13 +1,12 @@
 /** What a client can be told, and what it does when it is not. */
 
 import { frameBytesMax } from '../protocol/index.ts';
-import { type Clock, systemClock } from '../support/index.ts';
+import { type Clock, type Logger, silentLogger, systemClock } from '../support/index.ts';
 import { ArgumentError } from './argument-error.ts';
 import { checkCount } from './arguments.ts';
 import type { SaslMechanism } from './auth.ts';
 import { parseServers } from './connection-string.ts';
 import type { Lookup } from './dialer.ts';
-import { type Logger, silentLogger } from './logger.ts';
 import type { SessionOptions } from './session.ts';
 import type { Identity } from './session-state.ts';
 import type { TlsOptions } from './transport.ts';

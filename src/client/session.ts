@@ -9,14 +9,13 @@
 
 import type { Infer } from '../jute/index.ts';
 import { type ConnectResponse, isZkError, passwordBytes, ZkError } from '../protocol/index.ts';
-import { type Clock, deferred, type Timer } from '../support/index.ts';
+import { type Clock, deferred, type Logger, type Timer } from '../support/index.ts';
 import type { AuthInfo, SaslMechanism } from './auth.ts';
 import { type Call, Calls } from './calls.ts';
 import { hostText } from './connection-string.ts';
 import { Conversation } from './conversation.ts';
 import { ConnectError, Dialer, type DialerOptions } from './dialer.ts';
 import { hello, negotiate, type Patience } from './handshake.ts';
-import type { Logger } from './logger.ts';
 import { ReadWriteSearch } from './read-write-search.ts';
 import { SeenZxid } from './seen-zxid.ts';
 import {

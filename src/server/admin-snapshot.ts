@@ -10,8 +10,8 @@
  */
 
 import { type FileHandle, open } from 'node:fs/promises';
+import type { Logger } from '../support/index.ts';
 import type { ServerFacts } from './facts.ts';
-import type { Logger } from './logger.ts';
 
 export interface SnapshotOptions {
   /** `admin.snapshot.enabled`. */

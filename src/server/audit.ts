@@ -21,7 +21,7 @@ import type { Applied } from '../tree/index.ts';
 import type { Auth } from './auth.ts';
 import type { Call } from './call.ts';
 import { userName } from './four-letter-words.ts';
-import { hexId } from './logger.ts';
+import { hexId } from './log-lines.ts';
 
 type Result = 'success' | 'failure' | 'invoked';
 

@@ -9,8 +9,7 @@
  */
 
 import { statfs } from 'node:fs/promises';
-import type { Clock, Timer } from '../support/index.ts';
-import type { Logger } from './logger.ts';
+import type { Clock, Logger, Timer } from '../support/index.ts';
 
 /** One call of the system each time, off the event loop. */
 export const lookEveryMs = 1_000;

@@ -25,7 +25,7 @@ import {
   wireOf,
   ZkError,
 } from '../protocol/index.ts';
-import type { Clock } from '../support/index.ts';
+import { type Clock, type Logger, silentLogger } from '../support/index.ts';
 import { type Applied, Tree, type TxnHead } from '../tree/index.ts';
 import { Auth, superId, withId } from './auth.ts';
 import { AuthAttempts } from './auth-attempts.ts';
@@ -34,7 +34,7 @@ import { Connection, type Service, type Wire } from './connection.ts';
 import { Expiry } from './expiry.ts';
 import { Handshake } from './handshake.ts';
 import { type Limits, limitsOf } from './limits.ts';
-import { hexId, type Logger, rateLimited, silentLogger } from './logger.ts';
+import { hexId, rateLimited } from './log-lines.ts';
 import type { EngineOptions } from './options.ts';
 import { type Changes, Outlook } from './outlook.ts';
 import { Pipeline } from './pipeline.ts';

@@ -12,7 +12,7 @@ import { hostname, userInfo } from 'node:os';
 import { printable } from '../protocol/index.ts';
 import type { Connection } from './connection.ts';
 import { directoryBytes, requestLatency, type ServerFacts } from './facts.ts';
-import { hexId } from './logger.ts';
+import { hexId } from './log-lines.ts';
 import { Double, monitorValues } from './metrics.ts';
 import { lastOperation } from './operations.ts';
 import { fullVersion } from './version.ts';

@@ -1,3 +1,4 @@
+export { type Logger, silentLogger } from '../support/index.ts';
 export { isLoopback } from './addresses.ts';
 export { type AdminOptions, type AdminServer, startAdminServer } from './admin.ts';
 export { Audit } from './audit.ts';
@@ -17,7 +18,6 @@ export { Engine } from './engine.ts';
 export { directoryFacts, type ServerFacts, type StorageFacts } from './facts.ts';
 export { answerWord, fourLetterWords, readWhitelist } from './four-letter-words.ts';
 export { defaultLimits, type LimitName, type Limits, limitsOf } from './limits.ts';
-export { type Logger, silentLogger } from './logger.ts';
 export { type Metric, metricsOf, monitorValues, unmeasured } from './metrics.ts';
 export type { EngineOptions, RequestSeen, ServerOptions } from './options.ts';
 export { passwordOf } from './passwords.ts';

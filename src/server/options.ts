@@ -2,13 +2,12 @@
 
 import type { TlsOptions } from 'node:tls';
 import type { OpName } from '../protocol/index.ts';
-import type { Clock } from '../support/index.ts';
+import type { Clock, Logger } from '../support/index.ts';
 import type { Applied, Tree } from '../tree/index.ts';
 import type { AuthOptions } from './auth.ts';
 import type { Call } from './call.ts';
 import type { StorageFacts } from './facts.ts';
 import type { Limits } from './limits.ts';
-import type { Logger } from './logger.ts';
 import type { PersistenceOptions } from './persistence.ts';
 import type { Sasl } from './sasl.ts';
 import type { TxnLog } from './txn-log.ts';

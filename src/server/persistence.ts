@@ -31,9 +31,14 @@ import {
   writeSnapshot,
   type ZxidDigest,
 } from '../storage/index.ts';
-import { type Clock, systemClock, type Timer } from '../support/index.ts';
+import {
+  type Clock,
+  type Logger,
+  silentLogger,
+  systemClock,
+  type Timer,
+} from '../support/index.ts';
 import { openAclId, Tree } from '../tree/index.ts';
-import { type Logger, silentLogger } from './logger.ts';
 import { ReplayCheck } from './replay-check.ts';
 import { Tally } from './stats.ts';
 import type { LoggedTxn, TxnLog } from './txn-log.ts';

@@ -11,13 +11,12 @@ import {
   type TlsOptions,
   type Server as TlsServer,
 } from 'node:tls';
-import { deferred, systemClock } from '../support/index.ts';
+import { deferred, silentLogger, systemClock } from '../support/index.ts';
 import type { Connection, Wire } from './connection.ts';
 import { DiskSpace } from './disk-space.ts';
 import { Engine } from './engine.ts';
 import { directoryFacts, type ServerFacts } from './facts.ts';
 import { answerWord, readWhitelist } from './four-letter-words.ts';
-import { silentLogger } from './logger.ts';
 import type { ServerOptions } from './options.ts';
 import { openPersistence, type Persistence } from './persistence.ts';
 import { Reaper } from './reaper.ts';

@@ -1,24 +1,6 @@
-/**
- * What the server writes its log to: pino fits, and so does whatever has these four. Nothing is
- * written unless one is handed in. Text that a client chose goes through `printable` first, and no
- * secret is ever a field.
- */
+/** How the server writes its log: so many lines in a second, and ids as everybody prints them. */
 
-export interface Logger {
-  debug(fields: object, message: string): void;
-  info(fields: object, message: string): void;
-  warn(fields: object, message: string): void;
-  error(fields: object, message: string): void;
-}
-
-const nothing = () => {};
-
-export const silentLogger: Logger = {
-  debug: nothing,
-  info: nothing,
-  warn: nothing,
-  error: nothing,
-};
+import type { Logger } from '../support/index.ts';
 
 /** Lines in a second: whoever can dial could fill a disk otherwise. */
 export const linesPerSecondMax = 50;
