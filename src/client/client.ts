@@ -264,12 +264,18 @@ export class Client extends EventEmitter<ClientEvents> {
     }
   }
 
-  async get(path: string, options?: WatchingOptions): Promise<DataAndStat> {
-    checkPath(path);
-    const full = this.#core.toServer(path);
-    const request = { path: full, watch: options?.watch !== undefined };
-    const onReply = this.#watchOnSuccess('data', full, options?.watch);
-    return (await this.#core.call('getData', request, path, options, onReply)) as DataAndStat;
+  // Not async, unlike the others: what is asked for most is handed on without one more promise around it.
+  get(path: string, options?: WatchingOptions): Promise<DataAndStat> {
+    try {
+      checkPath(path);
+      const full = this.#core.toServer(path);
+      const watch = options?.watch;
+      const request = { path: full, watch: watch !== undefined };
+      const onReply = watch === undefined ? watch : this.#watchOnSuccess('data', full, watch);
+      return this.#core.call('getData', request, path, options, onReply) as Promise<DataAndStat>;
+    } catch (error) {
+      return Promise.reject(error);
+    }
   }
 
   async set(path: string, data: DataInput, options?: VersionOptions): Promise<StatView> {

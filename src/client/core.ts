@@ -19,7 +19,7 @@ import { type Clock, onAbort } from '../support/index.ts';
 import { checkLimits } from './arguments.ts';
 import type { AuthInfo } from './auth.ts';
 import type { Call } from './calls.ts';
-import { traceConnect, traceRequest } from './diagnostics.ts';
+import { isTraced, traceConnect, traceRequest } from './diagnostics.ts';
 import type { Settings } from './options.ts';
 import { Session } from './session.ts';
 import type { SessionState } from './session-state.ts';
@@ -85,8 +85,9 @@ export class Core {
     onReply?: Call<N>['onReply'],
   ): Promise<ResponseOf<N>> {
     try {
+      if (!isTraced()) return await this.#settled(op, request, path, options, onReply);
       return await traceRequest(
-        () => ({ op, path, server: this.#session.endpoint, sessionId: this.sessionId }),
+        { op, path, server: this.#session.endpoint, sessionId: this.sessionId },
         () => this.#settled(op, request, path, options, onReply),
       );
     } catch (error) {

@@ -18,14 +18,15 @@ type Channel = TracingChannel<unknown, object> & { readonly hasSubscribers: bool
 const request = tracingChannel<unknown, object>('drover:request') as Channel;
 const connect = tracingChannel<unknown, object>('drover:connect') as Channel;
 
-function traced<T>(channel: Channel, context: () => object, work: () => Promise<T>): Promise<T> {
-  return channel.hasSubscribers ? (channel.tracePromise(work, context()) as Promise<T>) : work();
+/** Whether anybody listens to requests. Asked first, so that the context is made for listeners alone. */
+export function isTraced(): boolean {
+  return request.hasSubscribers;
 }
 
-export function traceRequest<T>(context: () => RequestTrace, work: () => Promise<T>): Promise<T> {
-  return traced(request, context, work);
+export function traceRequest<T>(context: RequestTrace, work: () => Promise<T>): Promise<T> {
+  return request.tracePromise(work, context) as Promise<T>;
 }
 
 export function traceConnect<T>(context: object, work: () => Promise<T>): Promise<T> {
-  return traced(connect, () => context, work);
+  return connect.hasSubscribers ? (connect.tracePromise(work, context) as Promise<T>) : work();
 }
