@@ -9,20 +9,27 @@ import { startTestServer } from '../src/testing/index.ts';
 const root = resolve(import.meta.dirname, '..');
 const programs = readdirSync(join(root, 'examples')).filter((file) => file.endsWith('.ts'));
 
-test.each(programs)('examples/%s runs to its end', async (program) => {
+test.for(programs)('examples/%s runs to its end', async (program, { signal }) => {
   await using server = await startTestServer();
 
-  const { code, output } = await run(join(root, 'examples', program), server.port);
+  const { code, output } = await run(join(root, 'examples', program), server.port, signal);
 
   expect({ code, output }).toMatchObject({ code: 0, output: expect.stringMatching(/\S/) });
 });
 
-function run(file: string, port: number): Promise<{ code: number | null; output: string }> {
+/** Ends with the test: a program that hangs is not left behind. */
+function run(
+  file: string,
+  port: number,
+  signal: AbortSignal,
+): Promise<{ code: number | null; output: string }> {
   return new Promise((done, failed) => {
     const child = spawn(process.execPath, ['--import', 'tsx', file], {
       cwd: root,
       env: { ...process.env, ZK_SERVERS: `127.0.0.1:${port}` },
       stdio: ['ignore', 'pipe', 'pipe'],
+      signal,
+      killSignal: 'SIGKILL',
     });
     let output = '';
     child.stdout.on('data', (text) => {
