@@ -1,7 +1,7 @@
 /** Apache ZooKeeper as it is run in earnest: the tests' servers trade speed for a quick start. */
 
 import { findZooKeepers, type ZooKeeperPeer } from '../test/peers/zookeeper.ts';
-import { log } from './options.ts';
+import { type BenchOptions, log } from './options.ts';
 
 /** Later flags win over those that the tests set: both compilers, Java's own collector, more memory. */
 export const apacheJvm = [
@@ -11,8 +11,15 @@ export const apacheJvm = [
   '-Xmx1500m',
 ];
 
-export async function firstApache(): Promise<ZooKeeperPeer | undefined> {
+/** The peer that was asked for by name, as `debian-3.8.0`; the newest otherwise. */
+export async function firstApache({ peer }: BenchOptions): Promise<ZooKeeperPeer | undefined> {
   const { found, missing } = await findZooKeepers(log);
+  if (peer !== undefined) {
+    const named = found.find(({ name }) => name === peer);
+    if (named !== undefined) return named;
+    const names = found.map(({ name }) => name).join(', ');
+    throw new Error(`no peer is named ${peer}; there is ${names}`);
+  }
   if (found.length > 0) return found[0];
   for (const { name, how } of missing) log(`${name} is missing: ${how}`);
   return undefined;

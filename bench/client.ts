@@ -74,7 +74,7 @@ async function onFastServer(work: (server: Server) => Promise<unknown>): Promise
 }
 
 async function onApache(work: (server: Server) => Promise<unknown>): Promise<void> {
-  const peer = await firstApache();
+  const peer = await firstApache(options);
   if (peer === undefined) return;
   await using apache = await startApache(peer, { jvm: apacheJvm });
   const { address, pid } = apache;

@@ -10,6 +10,8 @@ export interface BenchOptions {
   readonly dist: string | undefined;
   /** A command that serves on {port} of 127.0.0.1 with its data in {dir}. */
   readonly serve: string | undefined;
+  /** The Apache ZooKeeper to measure beside, by the name that test:peers gives it. */
+  readonly peer: string | undefined;
   /** Nodes of the rows about a large tree. */
   readonly nodes: number;
 }

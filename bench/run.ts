@@ -27,6 +27,7 @@ const usage = `usage: npm run bench -- client|server [options]
   --only WORDS  only rows named so, as 'get 100 x1', or several, as 'set 50x10, sessions'
   --dist DIR    another build of drover than this one's
   --serve CMD   another way to start our server, as 'drover serve --port {port} --data {dir}'
+  --peer NAME   which Apache ZooKeeper, as 'debian-3.8.0' (the newest)
   --nodes N     how many make the large tree of the rows 'million' (1000000)
   --json        the figures as JSON, each try with them
 `;
@@ -41,6 +42,7 @@ function read(): { name: string; options: BenchOptions } | undefined {
       only: { type: 'string', default: '' },
       dist: { type: 'string' },
       serve: { type: 'string' },
+      peer: { type: 'string' },
       nodes: { type: 'string', default: '1000000' },
       json: { type: 'boolean', default: false },
     },
@@ -56,8 +58,8 @@ function read(): { name: string; options: BenchOptions } | undefined {
     .split(',')
     .map((words) => words.split(/\s+/).filter((word) => word !== ''))
     .filter((words) => words.length > 0);
-  const { dist, serve, json } = values;
-  return { name, options: { seconds, tries, json, only, dist, serve, nodes } };
+  const { dist, serve, peer, json } = values;
+  return { name, options: { seconds, tries, json, only, dist, serve, peer, nodes } };
 }
 
 let asked: ReturnType<typeof read>;

@@ -68,7 +68,7 @@ export async function benchServer(options: BenchOptions): Promise<unknown> {
     throw new Error(`no row is named ${options.only.map((words) => words.join(' ')).join(', ')}`);
   }
   compilePrograms();
-  const peer = await firstApache();
+  const peer = await firstApache(options);
   const names = peer === undefined ? (['drover'] as const) : rivalNames;
   const start = (name: RivalName) => startRival(name, peer, options);
   const rows: Row[] = [];

@@ -76,6 +76,22 @@ test('every word is answered where the whitelist says so', async () => {
   }
 });
 
+test('hash tells the digest of the tree as every 128th txn left it', async () => {
+  const dataDir = mkdtempSync(join(tmpdir(), 'drover-hash-'));
+  await using server = await startServer({ port: 0, dataDir, fourLetterWords: '*' });
+  const client = await connect(server.address);
+  await client.create('/a');
+  await Promise.all(Array.from({ length: 300 }, () => client.set('/a', 'x')));
+  await client.close();
+
+  const lines = (await ask(server.port, 'hash')).trimEnd().split('\n');
+
+  expect(lines.map((line) => line.split(': ')[0])).toEqual(['80', '100']);
+  expect(new Set(lines.map((line) => line.split(': ')[1])).size).toBe(2);
+  await server.close();
+  rmSync(dataDir, { recursive: true });
+});
+
 test('four letters that are no word are a length, and close the link', async () => {
   await using server = await start();
 

@@ -3,7 +3,7 @@
  * names of Apache's fields. `command` and `error` are added to whatever a command gives.
  */
 
-import { printable } from '../protocol/index.ts';
+import { digestVersion, printable } from '../protocol/index.ts';
 import type { Connection } from './connection.ts';
 import { directoryBytes, requestLatency, type ServerFacts } from './facts.ts';
 import {
@@ -43,7 +43,7 @@ export const adminCommands: Readonly<Record<string, AdminCommand>> = {
   dump:                  { aliases: [],                 run: dump },
   environment:           { aliases: ['env', 'envi'],    run: () => environment() },
   get_trace_mask:        { aliases: ['gtmk'],           run: () => ({ tracemask: getTraceMask() }) },
-  hash:                  { aliases: [],                 run: () => ({ digests: [] }) },
+  hash:                  { aliases: [],                 run: hash },
   initial_configuration: { aliases: ['icfg'],           run: (facts) => ({ initial_configuration: facts.initialConfig }) },
   is_read_only:          { aliases: ['isro'],           run: () => ({ read_only: false }) },
   last_snapshot:         { aliases: ['lsnp'],           run: lastSnapshot },
@@ -130,6 +130,15 @@ function connection(each: Connection, brief: boolean): Answer {
 function dirs(facts: ServerFacts): Answer {
   const { data, log } = directoryBytes(facts);
   return { datadir_size: data, logdir_size: log };
+}
+
+function hash({ engine }: ServerFacts): Answer {
+  const digests = engine.tree.digestLog.map(({ zxid, digest }) => ({
+    zxid,
+    digest_version: digestVersion,
+    digest: BigInt.asIntN(64, digest),
+  }));
+  return { digests };
 }
 
 function dump({ engine }: ServerFacts): Answer {

@@ -33,7 +33,7 @@ export const fourLetterWords = {
   dump: { about: 'sessions and their ephemeral nodes',   run: dump },
   envi: { about: 'the process and its machine',          run: envi },
   gtmk: { about: 'the trace mask, which traces nothing', run: (_, out) => out.add(String(traceMask)) },
-  hash: { about: 'digests of the tree, of late',         run: () => {} },
+  hash: { about: 'digests of the tree, of late',         run: hash },
   isro: { about: 'ro or rw',                             run: (_, out) => out.add('rw') },
   mntr: { about: 'all metrics',                          run: mntr },
   ruok: { about: 'imok',                                 run: (_, out) => out.add('imok') },
@@ -235,6 +235,12 @@ function linksByEnd({ engine }: ServerFacts, toWallMs: number): Map<number, Conn
     else others.push(connection);
   }
   return ends;
+}
+
+function hash({ engine }: ServerFacts, out: Text): void {
+  for (const { zxid, digest } of engine.tree.digestLog) {
+    out.line(`${zxid.toString(16)}: ${BigInt.asIntN(64, digest)}`);
+  }
 }
 
 function dump(facts: ServerFacts, out: Text): void {

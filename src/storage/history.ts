@@ -61,13 +61,17 @@ export async function pathHistory(
   }
 }
 
+/** There before the first txn. */
+const builtIn = new Set(['/', '/zookeeper', '/zookeeper/quota', '/zookeeper/config']);
+const emptyNode: NodeState = { data: Buffer.alloc(0), acl: null, version: 0, ephemeralOwner: 0n };
+
 async function stateBefore(
   fs: FileSystem,
   dir: string,
   path: string,
   zxid: bigint,
 ): Promise<NodeState | null | undefined> {
-  if (zxid === 1n) return null;
+  if (zxid === 1n) return builtIn.has(path) ? emptyNode : null;
   const older = (await listSnapshots(fs, dir)).filter((snapshot) => snapshot.zxid < zxid);
   for (const snapshot of older) {
     const acls = new Map<number, Acl[]>();
@@ -77,7 +81,7 @@ async function stateBefore(
         session() {},
         acl: (id, acl) => void acls.set(id, acl),
         node({ path: found, data, acl, stat }) {
-          if (found !== path) return;
+          if ((found === '' ? '/' : found) !== path) return;
           const list = acl === openAclId ? null : (acls.get(acl) ?? null);
           const { version, ephemeralOwner } = stat;
           state = { data: data && Buffer.from(data), acl: list, version, ephemeralOwner };

@@ -60,6 +60,20 @@ describe('the history of a path', () => {
       txn(8, 'closeSession', { paths2Delete: ['/a'] }),
     );
 
+  test("the root was there before the logs' first txn", async () => {
+    const fs = await logged(
+      txn(1, 'createSession', { timeOut: 4_000 }),
+      txn(2, 'setData', { path: '/', data: Buffer.from('x'), version: 1 }),
+    );
+    const changes: PathChange[] = [];
+
+    await pathHistory(folder, folder, '/', (change) => changes.push(change), fs);
+
+    expect(changes).toMatchObject([
+      { kind: 'dataSet', before: { data: Buffer.alloc(0), version: 0 }, after: { version: 1 } },
+    ]);
+  });
+
   test('says who, when, from what and to what, across logs', async () => {
     const changes: PathChange[] = [];
 

@@ -79,6 +79,15 @@ function parentPath(path: string): string {
   return slash <= 0 ? '/' : path.slice(0, slash);
 }
 
+export interface LoggedDigest {
+  readonly zxid: number;
+  readonly digest: bigint;
+}
+
+/** As Apache's DataTree has them. */
+const digestLogInterval = 128;
+const digestLogMax = 1024;
+
 export class Tree {
   readonly nodes = new NodeStore();
   readonly acls = new AclCache();
@@ -94,6 +103,7 @@ export class Tree {
   readonly #digest: RunningDigest | undefined;
   #ephemeralCount = 0;
   #lastZxid = 0;
+  readonly #digestLog: LoggedDigest[] = [];
   /** Characters of all paths and bytes of all data. */
   #dataSize = 0;
   #events: TreeEvent[] = [];
@@ -195,7 +205,18 @@ export class Tree {
     if (this.#events.length > 0) this.#events = [];
     const applied = this.#part(head, body);
     if (head.zxid > this.#lastZxid) this.#lastZxid = head.zxid;
+    if (head.zxid % digestLogInterval === 0) this.#logDigest(head.zxid);
     return applied;
+  }
+
+  /** The digest as every 128th txn left it, of late: what the four letters `hash` tell. */
+  get digestLog(): readonly LoggedDigest[] {
+    return this.#digestLog;
+  }
+
+  #logDigest(zxid: number): void {
+    this.#digestLog.push({ zxid, digest: this.#digest?.sum.value ?? 0n });
+    if (this.#digestLog.length > digestLogMax) this.#digestLog.shift();
   }
 
   // ── snapshots ─────────────────────────────────────────────────────────────────────────────────
