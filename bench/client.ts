@@ -52,7 +52,7 @@ export async function benchClient(options: BenchOptions): Promise<unknown> {
   await onFastServer(async (server) =>
     rows.push(...(await measure(server, packages, options, missing))),
   );
-  await onApache(async (server) =>
+  await onApache(options, async (server) =>
     rows.push(...(await measure(server, packages, options, missing))),
   );
   if (!options.json) {
@@ -73,7 +73,10 @@ async function onFastServer(work: (server: Server) => Promise<unknown>): Promise
   }
 }
 
-async function onApache(work: (server: Server) => Promise<unknown>): Promise<void> {
+async function onApache(
+  options: BenchOptions,
+  work: (server: Server) => Promise<unknown>,
+): Promise<void> {
   const peer = await firstApache(options);
   if (peer === undefined) return;
   await using apache = await startApache(peer, { jvm: apacheJvm });
