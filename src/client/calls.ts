@@ -22,8 +22,10 @@ export interface Call<N extends OpName = OpName> {
   readonly request: RequestOf<N>;
   /** As the caller named it, for messages. */
   readonly path: string | undefined;
-  readonly resolve: (response: ResponseOf<N>) => void;
+  readonly resolve: (response: ResponseOf<N> | Promise<never>) => void;
   readonly reject: (error: unknown) => void;
+  /** `resolve` is a promise's own, and may be given another promise to follow. */
+  readonly adopts?: boolean;
   /**
    * Runs as the reply is taken off the link, before anything behind it is looked at: where a watch
    * is registered, so that its event cannot overtake it. `err` is 0 or an error's number.
@@ -139,7 +141,7 @@ export class Calls {
     if (!call.settled) {
       call.settled = true;
       if (err === 0) call.resolve(response as ResponseOf<OpName>);
-      else call.reject(new ZkError(errorCodeOf(err), describe(call, err)));
+      else fail(call, new ZkError(errorCodeOf(err), describe(call, err)));
     }
     return call.sentMs;
   }
@@ -225,7 +227,23 @@ export class Calls {
 function settle(call: Call, error: unknown): void {
   if (call.settled) return;
   call.settled = true;
-  call.reject(error);
+  fail(call, error);
+}
+
+function fail(call: Call, error: unknown): void {
+  if (call.adopts && error instanceof ZkError) call.resolve(askersFault(error));
+  else call.reject(error);
+}
+
+/**
+ * Rejects with an error that is made where the reply was read, and so knows nothing of who asked. Once
+ * the call's promise hangs on this one, which takes two turns, the asynchronous stack does.
+ */
+async function askersFault(error: ZkError): Promise<never> {
+  await undefined;
+  await undefined;
+  Error.captureStackTrace(error, askersFault);
+  throw error;
 }
 
 function describe(call: Call, err: number) {

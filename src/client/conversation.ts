@@ -65,6 +65,11 @@ export class Conversation {
       this.#heardMs = options.clock.nowMs();
     };
     transport.onFrame = (bytes, start, end, borrowed) => this.#frame(bytes, start, end, borrowed);
+    // Whoever was answered goes on only after all of this: for a chunk one look at the clock is enough.
+    transport.onTaken = () => {
+      options.checkClock();
+      if (options.calls.waiting > 0) this.sendSoon();
+    };
   }
 
   /** Before anything else: who we are, and the watches, set again. */
@@ -143,8 +148,6 @@ export class Conversation {
       this.#ackedMs = sentMs;
       this.#options.onAnswered(sentMs);
     }
-    this.#options.checkClock();
-    if (calls.waiting > 0) this.sendSoon();
   }
 
   #notified(reader: Reader, zxidHigh: number, zxidLow: number): void {

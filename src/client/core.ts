@@ -76,25 +76,22 @@ export class Core {
     this.#session.start();
   }
 
-  /** `path` is the caller's, for messages; the request holds the server's. */
-  async call<N extends OpName>(
+  /**
+   * `path` is the caller's, for messages; the request holds the server's. Not async: most calls have
+   * no other promise around them than the one that their reply settles.
+   */
+  call<N extends OpName>(
     op: N,
     request: RequestOf<N>,
     path: string | undefined,
     options: CallOptions | undefined,
     onReply?: Call<N>['onReply'],
   ): Promise<ResponseOf<N>> {
-    try {
-      if (!isTraced()) return await this.#settled(op, request, path, options, onReply);
-      return await traceRequest(
-        { op, path, server: this.#session.endpoint, sessionId: this.sessionId },
-        () => this.#settled(op, request, path, options, onReply),
-      );
-    } catch (error) {
-      // Made where the reply was read, it knows nothing of who asked; here the asynchronous stack does.
-      if (error instanceof ZkError) Error.captureStackTrace(error, this.call);
-      throw error;
-    }
+    if (!isTraced()) return this.#settled(op, request, path, options, onReply);
+    return traceRequest(
+      { op, path, server: this.#session.endpoint, sessionId: this.sessionId },
+      () => this.#settled(op, request, path, options, onReply),
+    );
   }
 
   get sessionId(): bigint | undefined {
@@ -123,6 +120,7 @@ export class Core {
         path,
         resolve,
         reject,
+        adopts: true,
         onReply,
         retriesLeft: this.settings.readRetries,
         xid: 0,

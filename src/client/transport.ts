@@ -44,6 +44,8 @@ export class Transport {
   onFrame: FrameSink = () => {};
   /** Told of each chunk before its frames are. */
   onHeard: () => void = () => {};
+  /** Told of each chunk once its frames were told of. */
+  onTaken: () => void = () => {};
   readonly #socket: net.Socket;
   readonly #end = deferred<Error>();
   readonly #splitter: FrameSplitter;
@@ -161,6 +163,7 @@ export class Transport {
     try {
       this.onHeard();
       this.#splitter.push(chunk);
+      this.onTaken();
     } catch (error) {
       this.close(error instanceof Error ? error : new Error(String(error)));
     }

@@ -67,8 +67,10 @@ export class Reader {
   /** `length` bytes that stay valid for as long as the caller likes. */
   take(length: number): Buffer {
     const at = this.#skip(length);
-    const bytes = this.#bytes.subarray(at, at + length);
-    return this.#borrowed ? Buffer.from(bytes) : bytes;
+    if (!this.#borrowed) return this.#bytes.subarray(at, at + length);
+    const kept = Buffer.allocUnsafe(length);
+    this.#bytes.copy(kept, 0, at, at + length);
+    return kept;
   }
 
   buffer(): Buffer | null {
