@@ -22,17 +22,22 @@ const rooms: Record<string, readonly string[]> = {
   client: ['protocol', 'jute', 'support'],
   recipes: ['client'],
   kafka: ['recipes'],
-  align: ['recipes'],
-  console: ['kafka', 'align'],
+  align: ['kafka'],
+  console: ['align'],
   cli: ['console', 'server'],
   testing: ['server', 'client'],
 };
 
 /** Rooms in which packages from outside may be imported, by name. */
-const packages: Record<string, readonly string[]> = { cli: ['commander', 'pino', 'prom-client'] };
+const packages: Record<string, readonly string[]> = {
+  cli: ['@bomb.sh/tab', 'commander', 'fzf', 'pino', 'prom-client', 'string-width'],
+};
 
 /** Packages that a room uses when they are there and does without when they are not. */
-const optionalPeers: Record<string, readonly string[]> = { client: ['kerberos'] };
+const optionalPeers: Record<string, readonly string[]> = {
+  client: ['kerberos'],
+  kafka: ['@confluentinc/kafka-javascript', 'kafkajs'],
+};
 
 function reachable(room: string): Set<string> {
   const all = new Set([room]);

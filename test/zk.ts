@@ -40,7 +40,7 @@ export async function startZk(): Promise<Zk> {
   const peer = inject('peer');
   const server = peer
     ? undefined
-    : await startTestServer({ tickTimeMs: 500, extendedTypesEnabled: true });
+    : await startTestServer({ tickTimeMs: 500, extendedTypesEnabled: true, fourLetterWords: '*' });
   const port = peer?.port ?? server!.port;
   const link = await Link.to({ host: '127.0.0.1', port });
   const chroot = `/story-${process.pid}-${stories++}-${Date.now().toString(36)}`;

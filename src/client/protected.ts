@@ -58,7 +58,7 @@ export async function createProtected(
   } catch (error) {
     if (options.signal?.aborted) {
       // It may be there all the same, and nobody would ever know: look, and take it away.
-      void find(client, parent, mark, {})
+      void search(client, parent, mark, {}, retries, isEphemeral)
         .then((found) => found && client.discard(found.path))
         .catch(() => {}); // the session is over, and with it an ephemeral node
     }

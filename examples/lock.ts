@@ -1,0 +1,26 @@
+/** Two workers want the same job. One does it at a time; a third gives up and says who was in its way. */
+
+import { connect } from 'drover';
+import { Lock, LockTimeoutError } from 'drover/recipes';
+
+const zk = await connect(process.env.ZK_SERVERS ?? '127.0.0.1:2181');
+try {
+  const work = async (name: string) =>
+    new Lock(zk, '/locks/billing', { data: name }).hold(async (lock) => {
+      // Hand `lock.signal` to whatever can be stopped: it aborts when the lock may be somebody else's.
+      lock.signal.throwIfAborted();
+      console.log(`${name} bills, with token ${lock.fencingToken}`);
+    });
+  await Promise.all([work('worker-a'), work('worker-b')]);
+
+  const held = await new Lock(zk, '/locks/billing', { data: 'worker-a' }).acquire();
+  try {
+    await new Lock(zk, '/locks/billing').acquire({ timeoutMs: 200 });
+  } catch (error) {
+    if (!(error instanceof LockTimeoutError)) throw error;
+    console.log(error.message);
+  }
+  await held.release();
+} finally {
+  await zk.close();
+}

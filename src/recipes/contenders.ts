@@ -1,0 +1,77 @@
+/**
+ * Who stands in a line: for people who ask why a lock is not free.
+ *
+ * A snapshot, and no more: by the time it is read, the line may be another. `ageMs` counts from when the
+ * node was made, that is from when its owner asked, by the server's calendar and ours; where the two
+ * differ, it is off by as much.
+ */
+
+import { type CallOptions, isZkError } from '../client/index.ts';
+import { childOf } from '../protocol/index.ts';
+import { systemClock } from '../support/index.ts';
+import type { Line } from './line.ts';
+
+export interface Contender {
+  readonly path: string;
+  readonly name: string;
+  /** The session that owns the node. */
+  readonly sessionId: bigint;
+  /** What its owner wrote there: `host:pid` unless it chose otherwise, empty from Curator. */
+  readonly data: Buffer;
+  /** How long ago it joined the line. */
+  readonly ageMs: number;
+  /** What its token is, or will be. */
+  readonly fencingToken: bigint;
+}
+
+/** Nodes asked for in one request: their answers stay far below what a frame may hold. */
+const batchMax = 100;
+
+/** All who stand in a line, first to last, and how many names there were before some of them left. */
+export async function contenders(
+  line: Line,
+  wallMs = systemClock.wallMs(),
+  options: CallOptions = {},
+): Promise<{ readonly found: Contender[]; readonly count: number }> {
+  const names = await line.names(options);
+  return { found: await describe(line, names, wallMs, options), count: names.length };
+}
+
+/** These names of a line, in their order. Those that leave while we ask are left out. */
+export async function describe(
+  line: Line,
+  names: readonly string[],
+  wallMs: number,
+  options: CallOptions = {},
+): Promise<Contender[]> {
+  const found: Contender[] = [];
+  for (let at = 0; at < names.length; at += batchMax) {
+    found.push(...(await batch(line, names.slice(at, at + batchMax), wallMs, options)));
+  }
+  return found;
+}
+
+async function batch(
+  line: Line,
+  names: readonly string[],
+  wallMs: number,
+  options: CallOptions,
+): Promise<Contender[]> {
+  const ops = names.map((name) => ({ op: 'get', path: childOf(line.path, name) }) as const);
+  const results = await line.client.multiRead(ops, options);
+  return results.flatMap((result, i) => {
+    if (result instanceof Error) {
+      if (isZkError(result, 'NO_NODE')) return [];
+      throw result;
+    }
+    const { data, stat } = result;
+    return {
+      path: ops[i]!.path,
+      name: names[i]!,
+      sessionId: stat.ephemeralOwner,
+      data: data ?? Buffer.alloc(0),
+      ageMs: Math.max(0, wallMs - Number(stat.ctime)),
+      fencingToken: stat.czxid,
+    };
+  });
+}

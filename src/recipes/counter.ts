@@ -1,0 +1,113 @@
+/**
+ * A counter that many change: kazoo's Counter, whole numbers or floats as text, so that Python and
+ * ours count together.
+ *
+ *   <path>     data: "42", or "1.5"; empty is the first value
+ *
+ * Each change is made once, though replies may be lost (cell.ts). NOT promised: speed under contention;
+ * every change is a read and a write. For numbers that need only be unique, use an IdGenerator.
+ */
+
+import { type Acl, ArgumentError, type Client } from '../client/index.ts';
+import type { Clock } from '../support/index.ts';
+import { Cell, type UpdateOptions } from './cell.ts';
+import { CounterError } from './counter-error.ts';
+
+export interface CounterOptions {
+  /** Whole numbers, or with a fraction. All who use a counter must say the same. `int`. */
+  readonly kind?: 'int' | 'float';
+  /** What an empty or missing node counts as. 0. */
+  readonly initial?: number;
+  /** Tries of one change before it is given up. 100. */
+  readonly triesMax?: number;
+  readonly acl?: readonly Acl[];
+  readonly clock?: Clock;
+}
+
+export interface Counted {
+  readonly before: number;
+  readonly after: number;
+  readonly tries: number;
+}
+
+export class Counter {
+  readonly path: string;
+  readonly #isFloat: boolean;
+  readonly #initial: number;
+  readonly #cell: Cell;
+
+  constructor(client: Client, path: string, options: CounterOptions = {}) {
+    const { kind = 'int', initial = 0, triesMax, acl, clock } = options;
+    if (kind !== 'int' && kind !== 'float')
+      throw new ArgumentError('kind', 'int or float is wanted');
+    this.path = path;
+    this.#isFloat = kind === 'float';
+    this.#initial = this.#checked('initial', initial);
+    this.#cell = new Cell(client, path, { seed: Buffer.alloc(0), triesMax, acl, clock });
+  }
+
+  async get(): Promise<number> {
+    return this.#parse(await this.#cell.read());
+  }
+
+  async increment(options?: UpdateOptions): Promise<Counted> {
+    return this.add(1, options);
+  }
+
+  async decrement(options?: UpdateOptions): Promise<Counted> {
+    return this.add(-1, options);
+  }
+
+  async add(delta: number, options?: UpdateOptions): Promise<Counted> {
+    this.#checked('delta', delta);
+    return this.#change((before) => before + delta, options);
+  }
+
+  /** Whatever it was before. */
+  async set(value: number, options?: UpdateOptions): Promise<Counted> {
+    this.#checked('value', value);
+    return this.#change(() => value, options);
+  }
+
+  /** Takes away what this writer left beside the counter. The counter stays. */
+  async close(): Promise<void> {
+    await this.#cell.close();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  async #change(next: (before: number) => number, options?: UpdateOptions): Promise<Counted> {
+    const { before, after, tries } = await this.#cell.update(
+      (data) => Buffer.from(this.#format(next(this.#parse(data)))),
+      options,
+    );
+    return { before: this.#parse(before), after: this.#parse(after), tries };
+  }
+
+  #parse(data: Buffer): number {
+    if (data.length === 0) return this.#initial;
+    const text = data.toString('latin1').trim();
+    const pattern = this.#isFloat ? /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i : /^[+-]?\d+$/;
+    const value = pattern.test(text) ? Number(text) : Number.NaN;
+    const isGood = this.#isFloat ? Number.isFinite(value) : Number.isSafeInteger(value);
+    if (isGood) return value;
+    throw new CounterError('CORRUPT', this.path, { detail: JSON.stringify(text.slice(0, 40)) });
+  }
+
+  /** As Python's repr has it: a float shows that it is one, or an int() of it would fail. */
+  #format(value: number): string {
+    if (!(this.#isFloat ? Number.isFinite(value) : Number.isSafeInteger(value))) {
+      throw new CounterError('OVERFLOW', this.path, { detail: String(value) });
+    }
+    const text = Object.is(value, -0) ? '0' : String(value);
+    return this.#isFloat && /^-?\d+$/.test(text) ? `${text}.0` : text;
+  }
+
+  #checked(argument: string, value: number): number {
+    if (this.#isFloat ? Number.isFinite(value) : Number.isSafeInteger(value)) return value;
+    const kind = this.#isFloat ? 'a finite number' : 'a whole number below 2^53';
+    throw new ArgumentError(argument, `${kind} is wanted, not ${value}`);
+  }
+}

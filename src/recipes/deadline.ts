@@ -1,0 +1,96 @@
+/**
+ * How long somebody is willing to wait: a signal, a time, both or neither, as one signal.
+ *
+ * `stop` must be called when the waiting is over, one way or the other: it lets go of timer and signal.
+ */
+
+import { ArgumentError } from '../client/index.ts';
+import { type Clock, onAbort, systemClock, type Timer } from '../support/index.ts';
+
+export interface WaitOptions {
+  /** Calls the wait off; it rejects with the signal's reason. */
+  readonly signal?: AbortSignal;
+  /** Calls the wait off after a time. */
+  readonly timeoutMs?: number;
+}
+
+export type TryOptions = Pick<WaitOptions, 'signal'>;
+
+export class Deadline {
+  readonly #over = new AbortController();
+  readonly #clock: Clock;
+  readonly #untilMs: number | undefined;
+  #timer: Timer | undefined;
+  #stopHearing: (() => void) | undefined;
+  #isLate = false;
+
+  constructor({ signal, timeoutMs }: WaitOptions, clock: Clock = systemClock) {
+    checkWait(signal, timeoutMs);
+    this.#clock = clock;
+    if (timeoutMs !== undefined) this.#untilMs = clock.nowMs() + timeoutMs;
+    if (signal?.aborted) {
+      this.#over.abort(signal.reason);
+      return;
+    }
+    if (signal) this.#stopHearing = onAbort(signal, () => this.#over.abort(signal.reason));
+    if (timeoutMs !== undefined) {
+      this.#timer = clock.after(timeoutMs, () => {
+        this.#isLate = true;
+        this.#over.abort(new DOMException(`${timeoutMs} ms are over`, 'TimeoutError'));
+      });
+    }
+  }
+
+  get signal(): AbortSignal {
+    return this.#over.signal;
+  }
+
+  /** It was the time that ended the wait, and not the caller. */
+  get isLate(): boolean {
+    return this.#isLate;
+  }
+
+  /** What is left of the time; undefined when there is no limit. */
+  get leftMs(): number | undefined {
+    if (this.#untilMs === undefined) return undefined;
+    return Math.max(0, this.#untilMs - this.#clock.nowMs());
+  }
+
+  stop(): void {
+    this.#timer?.cancel();
+    this.#stopHearing?.();
+  }
+}
+
+/** The promise's outcome, or a signal's reason if that comes first. The work itself goes on. */
+export function unlessAborted<T>(promise: Promise<T>, ...signals: AbortSignal[]): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const aborted = signals.find((signal) => signal.aborted);
+    if (aborted !== undefined) {
+      promise.catch(() => {}); // nobody waits for it any more; who cleans up looks at it again
+      reject(aborted.reason);
+      return;
+    }
+    const stops = signals.map((signal) => onAbort(signal, () => reject(signal.reason)));
+    const settled = () => {
+      for (const stop of stops) stop();
+    };
+    promise.then(resolve, reject).finally(settled);
+  });
+}
+
+export function checkSignal(signal: unknown): asserts signal is AbortSignal {
+  if (!(signal instanceof AbortSignal)) {
+    throw new ArgumentError('signal', 'an AbortSignal is wanted');
+  }
+}
+
+function checkWait(signal: unknown, timeoutMs: unknown): void {
+  if (signal !== undefined) checkSignal(signal);
+  if (
+    timeoutMs !== undefined &&
+    (typeof timeoutMs !== 'number' || Number.isNaN(timeoutMs) || timeoutMs < 0)
+  ) {
+    throw new ArgumentError('timeoutMs', 'a number of milliseconds, 0 or more, is wanted');
+  }
+}

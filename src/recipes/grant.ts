@@ -1,0 +1,220 @@
+/**
+ * A grant: something that is ours as long as one ephemeral node is, with the signal and the token of it.
+ *
+ * In: a node that was just made. Out: `signal`, which aborts at the moment from which the grant may be
+ * somebody else's, and `fencingToken`, which only grows from one holder to the next.
+ *
+ *   held ──released, session over, node deleted, server without quorum──▶ ended: no way back
+ *
+ * What always holds: a grant is held only in the session that owns its node. A link that is lost does not
+ * end it; the session's deadline does, on this process's own clock, before any server can have given
+ * the place away. Whoever reads `signal` after a pause of the process finds it aborted already.
+ *
+ * What is NOT promised: that work stops in time. A process that is stopped in the middle of a write goes
+ * on with that write when it wakes. Only what is written to can refuse it: by the token, or by `guard`.
+ */
+
+import { setMaxListeners } from 'node:events';
+import {
+  type CallOptions,
+  type Client,
+  isZkError,
+  MultiError,
+  type MultiOp,
+  type ResultsOf,
+  type SessionState,
+  type StatView,
+} from '../client/index.ts';
+import { deferred, onAbort } from '../support/index.ts';
+import { watchNode } from './node-watch.ts';
+import { NotHeldError, type NotHeldReason } from './not-held-error.ts';
+
+/** What Curator's `Revoker` writes into a node to ask its holder to let go. */
+export const revokeMessage = '__REVOKE__';
+
+/** How often the watch on our own node is set again when links break under it. */
+const watchTriesMax = 10;
+
+export interface GrantOptions {
+  /** Instead of the node's own czxid, where another node's decides who comes first. */
+  readonly fencingToken?: bigint;
+}
+
+export class Grant {
+  /** The ephemeral node by which it is held. */
+  readonly path: string;
+  /** The czxid: what is written under a lower one than was ever seen, comes from a holder of before. */
+  readonly fencingToken: bigint;
+  /** The session that owns the node. */
+  readonly sessionId: bigint;
+  /** Resolves once the node is watched: only then is the grant handed out. */
+  readonly ready: Promise<void>;
+  readonly #client: Client;
+  readonly #session: AbortSignal;
+  readonly #held = new AbortController();
+  readonly #revocation = new AbortController();
+  readonly #watched = deferred();
+  readonly #stopHearing: () => void;
+  #ended: NotHeldError | undefined;
+  #leaving: Promise<void> | undefined;
+
+  /** `node` is an ephemeral one of this client. If its session is no longer the client's, it is ended. */
+  constructor(
+    client: Client,
+    node: { readonly path: string; readonly stat: StatView },
+    options: GrantOptions = {},
+  ) {
+    this.#client = client;
+    this.path = node.path;
+    this.fencingToken = options.fencingToken ?? node.stat.czxid;
+    this.sessionId = node.stat.ephemeralOwner;
+    this.ready = this.#watched.promise;
+    this.ready.catch(() => {}); // who waits for it hears of it; `signal` tells all others
+    setMaxListeners(0, this.#held.signal, this.#revocation.signal);
+    this.#session = client.sessionSignal;
+    const stopSession = onAbort(this.#session, () => this.#sessionOver());
+    const heard = (state: SessionState) => this.#stateChanged(state);
+    client.on('state', heard);
+    this.#stopHearing = () => {
+      stopSession();
+      client.off('state', heard);
+    };
+    if (this.#session.aborted || client.sessionId !== this.sessionId) this.#sessionOver();
+    else this.#stateChanged(client.state);
+    void this.#follow();
+  }
+
+  /** Aborts, with a `NotHeldError`, from the moment on from which somebody else may hold it. */
+  get signal(): AbortSignal {
+    this.#lookAtClock();
+    return this.#held.signal;
+  }
+
+  get isHeld(): boolean {
+    this.#lookAtClock();
+    return this.#ended === undefined;
+  }
+
+  /** Aborts when somebody asks us to let go. It is a request: until `release` it stays ours. */
+  get revocation(): AbortSignal {
+    return this.#revocation.signal;
+  }
+
+  /** Throws unless it is held, as far as this process can know. */
+  check(): void {
+    this.#lookAtClock();
+    if (this.#ended !== undefined) throw this.#ended;
+  }
+
+  /**
+   * All of these ops or none, and only while it is still held: the server itself looks, in the same
+   * transaction. Rejects with a `NotHeldError` when it is not.
+   */
+  async guard<const T extends readonly MultiOp[]>(
+    ops: T,
+    options: CallOptions = {},
+  ): Promise<ResultsOf<T>> {
+    return guarded(this.#client, [this], ops, options);
+  }
+
+  /** Ends it here at once, then lets go of the node, through lost links. Once: again does nothing more. */
+  release(): Promise<void> {
+    this.#end('released');
+    this.#leaving ??= this.#leave().catch((error: unknown) => {
+      this.#leaving = undefined; // it may still be there: who asks again, tries again
+      throw error;
+    });
+    return this.#leaving;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.release();
+  }
+
+  /** The server found that the node is gone, before its event came. */
+  missing(): void {
+    this.#end('nodeDeleted');
+  }
+
+  async #leave(): Promise<void> {
+    // The session takes the node along. It may be quicker to say so, where a new one is there to say it.
+    if (this.#session.aborted && this.#client.state.name !== 'connected') return;
+    try {
+      await this.#client.discard(this.path);
+    } catch (error) {
+      // It ends in this moment, or the client is closing, and the node goes with it.
+      const isOver = isZkError(error, 'SESSION_EXPIRED', 'AUTH_FAILED') || this.#session.aborted;
+      if (!isOver) throw error;
+    }
+  }
+
+  /** Sees to it that the node's end, and a request to let go, are heard of. */
+  async #follow(): Promise<void> {
+    for (let tries = 1; this.#ended === undefined; ) {
+      try {
+        const watched = await watchNode(this.#client, this.path);
+        if (watched === null) return this.#end('nodeDeleted');
+        tries = 1;
+        if (watched.found.data?.toString('latin1') === revokeMessage) this.#revocation.abort();
+        this.#watched.resolve();
+        const { type } = await watched.changed;
+        if (type === 'deleted') return this.#end('nodeDeleted');
+      } catch (error) {
+        const isWorthIt = isZkError(error) && error.retryable && tries < watchTriesMax;
+        if (!isWorthIt) return this.#end('unwatched', error);
+        tries += 1;
+      }
+    }
+  }
+
+  /** To ask for the state makes the client look at its clock: a session that may be over ends then. */
+  #lookAtClock(): void {
+    void this.#client.state;
+  }
+
+  #stateChanged(state: SessionState): void {
+    if (state.name !== 'connected') return;
+    // A server without a quorum answers on its own, and proves nothing about the session.
+    if (state.readOnly) this.#end('readOnly');
+    else if (state.identity.sessionId !== this.sessionId) this.#sessionOver();
+  }
+
+  #sessionOver(): void {
+    const { reason } = this.#session;
+    this.#end('sessionOver', reason);
+  }
+
+  #end(reason: NotHeldReason, cause?: unknown): void {
+    if (this.#ended !== undefined) return;
+    this.#ended = new NotHeldError(this.path, reason, cause === undefined ? {} : { cause });
+    this.#stopHearing();
+    this.#watched.reject(this.#ended);
+    this.#held.abort(this.#ended);
+  }
+}
+
+/** What `guard` does, for one grant or for several that must all be held. */
+export async function guarded<const T extends readonly MultiOp[]>(
+  client: Client,
+  grants: readonly Grant[],
+  ops: T,
+  options: CallOptions,
+): Promise<ResultsOf<T>> {
+  for (const grant of grants) grant.check();
+  // Names are unique by their mark, so a node of this name is ours, and it is there as long as we hold it.
+  const checks = grants.map(({ path }) => ({ op: 'check', path }) as const);
+  try {
+    const results = await client.multi([...checks, ...ops], options);
+    return results.slice(checks.length) as ResultsOf<T>;
+  } catch (error) {
+    if (!(error instanceof MultiError)) throw error;
+    const grant = grants[error.index];
+    if (grant === undefined) {
+      const index = error.index - checks.length;
+      throw new MultiError(error.code, index, ops[index]!, ops.length);
+    }
+    if (error.code !== 'NO_NODE') throw error;
+    grant.missing();
+    throw new NotHeldError(grant.path, 'nodeDeleted', { cause: error });
+  }
+}

@@ -1,0 +1,217 @@
+/**
+ * A line of contenders: ephemeral sequential nodes under one path, in the order in which they were made.
+ *
+ *   <path>/_c_<uuid>-lock-0000000007     the mark finds the node again when the reply to its create was lost
+ *
+ * In: a rule that says, of a line and a place in it, whom to wait for, or that it is our turn. Out: a
+ * `Grant`. Whoever waits watches one node ahead of it and its own, so that letting go wakes as few as
+ * the rule allows: for a lock, one.
+ *
+ * What always holds: a turn comes only to a node that is in the list and belongs to the client's current
+ * session. A list may be older than the truth, and then shows nodes ahead that are gone; it never lacks
+ * one, since all that are ahead were made before ours was, and a session never reads older than it wrote.
+ * Who gives up leaves no node and no watch.
+ *
+ * NOT promised: a place through a new session. Who loses its session loses its place, and hears of it.
+ */
+
+import {
+  type Acl,
+  type CallOptions,
+  type Client,
+  type DataAndStat,
+  type DataInput,
+  isZkError,
+} from '../client/index.ts';
+import { childOf, nameOf } from '../protocol/index.ts';
+import { unlessAborted } from './deadline.ts';
+import { Grant, type GrantOptions } from './grant.ts';
+import { type Watched, watchNode } from './node-watch.ts';
+import { NotHeldError } from './not-held-error.ts';
+import { withParents } from './parents.ts';
+import { whileLinked } from './while-linked.ts';
+
+/** The line in its order, and our index in it. Returns the name to wait for; null when it is our turn. */
+export type Rule = (line: readonly string[], at: number) => string | null;
+
+/** One holds it at a time: everyone waits for the one before. */
+export const oneAtATime: Rule = (line, at) => (at === 0 ? null : line[at - 1]!);
+
+export interface LineOptions {
+  /** What stands between the mark and the number; all these stand in one line. `['lock-']`. */
+  readonly prefixes?: readonly string[];
+  /** Open to anyone unless said. */
+  readonly acl?: readonly Acl[];
+}
+
+export interface JoinOptions extends GrantOptions {
+  /** One of the line's. The first unless said. */
+  readonly prefix?: string;
+  readonly data?: DataInput;
+  readonly signal?: AbortSignal;
+}
+
+export class Line {
+  readonly client: Client;
+  readonly path: string;
+  readonly #prefixes: readonly string[];
+  readonly #acl: readonly Acl[] | undefined;
+
+  constructor(client: Client, path: string, options: LineOptions = {}) {
+    this.client = client;
+    this.path = path;
+    this.#prefixes = options.prefixes ?? ['lock-'];
+    this.#acl = options.acl;
+  }
+
+  /** Makes our node. Rejects, leaving none behind, when the signal aborts first. */
+  async join({ signal, ...options }: JoinOptions = {}): Promise<Place> {
+    const unwanted = new AbortController();
+    const making = this.#make(options, unwanted.signal);
+    try {
+      const place = await (signal ? unlessAborted(making, signal) : making);
+      if (place.grant.isHeld) return place;
+      await place.leave();
+      throw new NotHeldError(place.path, 'sessionOver'); // it ended between the reply and now
+    } catch (error) {
+      if (signal?.aborted && error === signal.reason) {
+        // It may be on its way: then it is waited for, and taken away. Without a link, what has not been
+        // sent never is, and what has been is looked for when there is a link again.
+        const undone = making.then(
+          (place) => place.leave(),
+          () => {},
+        );
+        await whileLinked(this.client, undone);
+        unwanted.abort(error);
+      }
+      throw error;
+    }
+  }
+
+  async #make(options: Omit<JoinOptions, 'signal'>, signal: AbortSignal): Promise<Place> {
+    const { prefix = this.#prefixes[0]!, data, ...grant } = options;
+    const path = childOf(this.path, prefix);
+    const node = await withParents(this.client, path, this.#acl, () =>
+      this.client.createProtected(path, {
+        mode: 'ephemeralSequential',
+        signal,
+        ...(data !== undefined && { data }),
+        ...(this.#acl && { acl: this.#acl }),
+      }),
+    );
+    return new Place(this, node.path, new Grant(this.client, node, grant));
+  }
+
+  /** The number in a name of this line. */
+  sequenceOf(name: string): number | undefined {
+    return numbered(name, this.#prefixes)?.sequence;
+  }
+
+  /** The names in line, first to last. None when there is no such path. */
+  async names(options: CallOptions = {}): Promise<string[]> {
+    try {
+      return inOrder(await this.client.children(this.path, options), this.#prefixes);
+    } catch (error) {
+      if (isZkError(error, 'NO_NODE')) return [];
+      throw error;
+    }
+  }
+}
+
+/** Our node in a line, from its making to its end. */
+export class Place {
+  readonly line: Line;
+  readonly path: string;
+  readonly name: string;
+  /** Ours once `turn` has resolved; before that, its signal tells whether the place is. */
+  readonly grant: Grant;
+  /** The node ahead that is watched, or about to be. */
+  #ahead: Promise<Watched<DataAndStat> | null> | undefined;
+
+  constructor(line: Line, path: string, grant: Grant) {
+    this.line = line;
+    this.path = path;
+    this.name = nameOf(path);
+    this.grant = grant;
+  }
+
+  /** The number that the server gave us. */
+  get sequence(): number {
+    return this.line.sequenceOf(this.name)!;
+  }
+
+  /** Whom the rule says to wait for, by a fresh list; null when it is our turn. Rejects when we have no place. */
+  async ahead(rule: Rule, signal?: AbortSignal): Promise<string | null> {
+    const names = await this.#inSession(this.line.names(signal ? { signal } : {}));
+    this.grant.check(); // the list may have come in another session than the one that owns the node
+    const at = names.indexOf(this.name);
+    if (at === -1) {
+      this.grant.missing();
+      throw new NotHeldError(this.path, 'nodeDeleted');
+    }
+    return rule(names, at);
+  }
+
+  /**
+   * Waits until the rule says that it is our turn. Rejects with a `NotHeldError` when the place is lost,
+   * or with the signal's reason. Then, and whenever the place is no longer wanted, call `leave`.
+   */
+  async turn(rule: Rule, signal?: AbortSignal): Promise<Grant> {
+    const { grant } = this;
+    // While we wait, the end of our own node or session counts as much as a caller who gave up.
+    const ends = signal ? [grant.signal, signal] : [grant.signal];
+    for (;;) {
+      const name = await unlessAborted(this.ahead(rule, signal), ...ends);
+      if (name === null) {
+        await unlessAborted(grant.ready, ...ends);
+        grant.check();
+        return grant;
+      }
+      this.#ahead = watchNode(this.line.client, childOf(this.line.path, name));
+      const watched = await unlessAborted(this.#inSession(this.#ahead), ...ends);
+      if (watched !== null) await unlessAborted(watched.changed, ...ends);
+      this.#ahead = undefined;
+    }
+  }
+
+  /** A read that fails because the session is over means that the place is lost with it. */
+  async #inSession<T>(read: Promise<T>): Promise<T> {
+    try {
+      return await read;
+    } catch (error) {
+      if (!isZkError(error, 'SESSION_EXPIRED', 'AUTH_FAILED')) throw error;
+      throw new NotHeldError(this.path, 'sessionOver', { cause: error });
+    }
+  }
+
+  /** Takes the watch on the one ahead away, then the node. Gone already is fine. */
+  async leave(): Promise<void> {
+    const ahead = this.#ahead;
+    this.#ahead = undefined;
+    // Whoever comes after us watches that same node next: our watch must be gone before our node is.
+    const watched = await ahead?.catch(() => null); // what could not be read is not watched
+    await watched?.stop();
+    await this.grant.release();
+  }
+}
+
+/** Java's %010d: past 2^31-1 the server's counter goes on below zero, with the sign among the ten. */
+const numberPattern = /^(?:\d{10}|-\d{9,10})$/;
+
+/** The number behind the last of the prefixes in a name, and which prefix it is. */
+function numbered(name: string, prefixes: readonly string[]) {
+  for (const [kind, prefix] of prefixes.entries()) {
+    const at = name.lastIndexOf(prefix);
+    const rest = at === -1 ? '' : name.slice(at + prefix.length);
+    if (numberPattern.test(rest)) return { name, kind, sequence: Number(rest) };
+  }
+  return undefined; // not a contender, whatever it is
+}
+
+/** Those that have one of the prefixes and a number behind it, by number, then as the prefixes stand. */
+export function inOrder(names: readonly string[], prefixes: readonly string[]): string[] {
+  const found = names.flatMap((name) => numbered(name, prefixes) ?? []);
+  // Around 2^31 the number that is shortly ahead, modulo 2^32, is the later one.
+  found.sort((a, b) => (a.sequence - b.sequence) | 0 || a.kind - b.kind);
+  return found.map(({ name }) => name);
+}

@@ -1,0 +1,69 @@
+/**
+ * A lock that its owner may take again while it has it.
+ *
+ * The owner is any object that the caller chooses: a request, a task, a `Symbol` wrapped in one. JavaScript
+ * has no threads to tell callers apart by. For one owner there is one node and a count: every `acquire`
+ * gives a grant of its own, grants are released in any order, and the node goes with the last. Another
+ * owner waits in line, in this process or in any other.
+ *
+ * Once the lock was lost, the same owner does not get it again by asking again: the grants it has are of
+ * a lock that is somebody else's. It has to release all of them first.
+ */
+
+import { ArgumentError, type Client } from '../client/index.ts';
+import { systemClock } from '../support/index.ts';
+import { holding } from './acquire.ts';
+import type { TryOptions, WaitOptions } from './deadline.ts';
+import { Lock, type LockOptions } from './lock.ts';
+import { Reentry, type SharedGrant } from './reentry.ts';
+
+export interface ReentrantOptions extends WaitOptions {
+  /** Whose lock it is. */
+  readonly owner: object;
+}
+
+export class ReentrantLock {
+  readonly path: string;
+  readonly lock: Lock;
+  readonly #owners: Reentry;
+
+  constructor(client: Client, path: string, options: LockOptions = {}) {
+    this.lock = new Lock(client, path, options);
+    this.path = path;
+    this.#owners = new Reentry(options.clock ?? systemClock);
+  }
+
+  /** Waits for the lock, unless the owner has it already. Release once for every time. */
+  async acquire({ owner, ...options }: ReentrantOptions): Promise<SharedGrant> {
+    checkOwner(owner);
+    return this.#owners.enter(owner, options, () => this.lock.acquire(options));
+  }
+
+  /** The lock if the owner has it or it is free at once, else null. */
+  async tryAcquire({
+    owner,
+    ...options
+  }: TryOptions & { readonly owner: object }): Promise<SharedGrant | null> {
+    checkOwner(owner);
+    return this.#owners.tryEnter(owner, () => this.lock.tryAcquire(options));
+  }
+
+  /** As `Lock.hold`; inside `work` the owner may take the lock again. */
+  async hold<T>(
+    work: (lock: SharedGrant) => Promise<T> | T,
+    options: ReentrantOptions,
+  ): Promise<T> {
+    return holding(await this.acquire(options), work);
+  }
+
+  /** How many times the owner has it, and has not released it. */
+  count(owner: object): number {
+    return this.#owners.count(owner);
+  }
+}
+
+export function checkOwner(owner: unknown): asserts owner is object {
+  if ((typeof owner !== 'object' && typeof owner !== 'function') || owner === null) {
+    throw new ArgumentError('owner', 'an object is wanted, by which the owner is known');
+  }
+}

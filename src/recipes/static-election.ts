@@ -1,0 +1,141 @@
+/**
+ * An election by one node: all race to create it, and who has made it leads.
+ *
+ *   <path>     ephemeral; data: the leader's id. Customarily /currentMaster.
+ *
+ * The simplest form there is, which others can read with `get`. It is not fair: when the leader goes,
+ * every candidate hears of it and all race again. For more than a few candidates use `Election`.
+ *
+ * What always holds: a term is given only for a node that the client's current session owns. When the
+ * reply to a create was lost, the node's owner is looked at. Epochs grow from term to term.
+ *
+ * An appointment makes a leader step down whose term began before it; then all but the appointed one
+ * hold back for `standBackMs`, so that it can win, and race after that, so that somebody leads even if
+ * it is dead. NOT promised: see `Term`.
+ */
+
+import { type Client, isZkError } from '../client/index.ts';
+import type { Appointed } from './appointment.ts';
+import { Candidate, type CandidateOptions } from './candidate.ts';
+import { unlessAborted } from './deadline.ts';
+import { Grant } from './grant.ts';
+import { watchNode } from './node-watch.ts';
+import { withParents } from './parents.ts';
+import { pause } from './pause.ts';
+
+export interface StaticElectionOptions extends CandidateOptions {
+  /** How long the one who was appointed is given to win. 5 s. */
+  readonly standBackMs?: number;
+}
+
+/** Who of this process has made which node: two candidates on one client have one session. */
+const claims = new WeakMap<Client, Map<string, StaticElection>>();
+
+export class StaticElection extends Candidate {
+  protected override readonly canGuard = false;
+  readonly #standBackMs: number;
+  #grant: Grant | undefined;
+
+  constructor(client: Client, path: string, options: StaticElectionOptions = {}) {
+    super(client, path, options);
+    this.#standBackMs = options.standBackMs ?? 5_000;
+  }
+
+  protected override async stand(signal: AbortSignal): Promise<Grant> {
+    const { client, path } = this;
+    let isUnsure = false;
+    for (;;) {
+      signal.throwIfAborted();
+      const asked = watchNode(client, path);
+      void asked.then((late) => (signal.aborted ? late?.stop() : undefined)).catch(() => {});
+      const watched = await unlessAborted(asked, signal);
+      if (watched === null) {
+        const { appointed } = this;
+        if (appointed !== null && appointed.id !== this.id && !isUnsure) {
+          await pause(this.clock, this.#standBackMs, signal);
+          signal.throwIfAborted();
+        }
+        const outcome = await this.#create(signal);
+        if (outcome instanceof Grant) return outcome;
+        isUnsure = outcome === 'unsure';
+        continue;
+      }
+      try {
+        const isOurs = watched.found.stat.ephemeralOwner === client.sessionId;
+        if (isUnsure && isOurs && this.#claim()) {
+          return await this.#won({ path, stat: watched.found.stat });
+        }
+        isUnsure = false;
+        if (!isOurs && this.isAppointable) await this.claimAppointment();
+        await unlessAborted(watched.changed, signal);
+      } finally {
+        await watched.stop();
+      }
+    }
+  }
+
+  protected override async leave(): Promise<void> {
+    const grant = this.#grant;
+    this.#grant = undefined;
+    await grant?.release();
+    this.#unclaim();
+  }
+
+  protected override async isInTheWay(appointed: Appointed & { zxid: bigint }): Promise<boolean> {
+    return this.#grant !== undefined && appointed.zxid > this.#grant.fencingToken;
+  }
+
+  async #create(signal: AbortSignal): Promise<Grant | 'taken' | 'unsure'> {
+    const { client, path, acl } = this;
+    if (!this.#claim()) return 'taken';
+    try {
+      const input = { data: this.id, ...(acl && { acl }), signal };
+      const node = await withParents(client, path, acl, () =>
+        client.create(path, { mode: 'ephemeral', ...input }),
+      );
+      return await this.#won(node);
+    } catch (error) {
+      if (signal.aborted) {
+        // It may have been made all the same: without a link we look as soon as there is one.
+        const gone = this.#takeBack();
+        if (client.state.name === 'connected') await gone;
+        else gone.catch(() => {}); // the session is over, and the node with it
+        throw error;
+      }
+      this.#unclaim();
+      if (isZkError(error, 'NODE_EXISTS')) return 'taken';
+      if (isZkError(error, 'CONNECTION_LOSS')) return 'unsure';
+      throw error;
+    }
+  }
+
+  async #takeBack(): Promise<void> {
+    try {
+      const stat = await this.client.exists(this.path);
+      const isOurs = stat !== null && stat.ephemeralOwner === this.client.sessionId;
+      if (isOurs) await this.client.discard(this.path);
+    } finally {
+      this.#unclaim();
+    }
+  }
+
+  async #won(node: ConstructorParameters<typeof Grant>[1]): Promise<Grant> {
+    this.#grant = new Grant(this.client, node);
+    await this.#grant.ready;
+    return this.#grant;
+  }
+
+  #claim(): boolean {
+    const held = claims.get(this.client) ?? new Map<string, StaticElection>();
+    claims.set(this.client, held);
+    const owner = held.get(this.path);
+    if (owner !== undefined && owner !== this) return false;
+    held.set(this.path, this);
+    return true;
+  }
+
+  #unclaim(): void {
+    const held = claims.get(this.client);
+    if (held?.get(this.path) === this) held.delete(this.path);
+  }
+}

@@ -1,0 +1,293 @@
+/** A configuration is typed, whole, remembered, and there when ZooKeeper is not. */
+
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { Client } from '../../src/client/index.ts';
+import { type ConfigOptions, type ConfigProblem, ConfigStore } from '../../src/recipes/index.ts';
+import { reached, startZk } from '../zk.ts';
+
+interface Limits {
+  readonly low: number;
+  readonly high: number;
+}
+
+function limits(value: unknown): Limits {
+  const { low, high } = (value ?? {}) as Partial<Limits>;
+  if (typeof low !== 'number' || typeof high !== 'number')
+    throw new Error('two numbers are wanted');
+  return { low, high };
+}
+
+function number(value: unknown): number {
+  if (typeof value !== 'number') throw new Error('a number is wanted');
+  return value;
+}
+
+type App = { limits: Limits; rate: number };
+const app: ConfigOptions<App> = { schemas: { limits, rate: { parse: number } } };
+const first = { limits: { low: 1, high: 2 }, rate: 10 };
+
+async function directory() {
+  const path = await mkdtemp(join(tmpdir(), 'drover-config-'));
+  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true }) };
+}
+
+test('what is written is read, checked and followed', async () => {
+  await using zk = await startZk();
+  const [client, other] = [await zk.connect(), await zk.witness()];
+  await using store = new ConfigStore<App>(client, '/config/app', app);
+  await using writer = new ConfigStore<App>(other, '/config/app', app);
+  expect(() => store.get('rate')).toThrow(expect.objectContaining({ code: 'NOT_LOADED' }));
+
+  const version = await writer.updateAll(() => first);
+  await store.ready;
+  const rates: number[] = [];
+  const watching = (async () => {
+    for await (const { value } of store.watch('rate')) {
+      rates.push(value);
+      if (value === 12) return;
+    }
+  })();
+  await expect.poll(() => rates).toEqual([10]);
+  await writer.update('limits', (now) => ({ ...now!, high: 3 }));
+  await writer.update('rate', (now) => now! + 2);
+  await watching;
+
+  expect(rates).toEqual([10, 12]);
+  expect(store.get('limits')).toEqual({ low: 1, high: 3 });
+  expect(store.snapshot).toMatchObject({ source: 'server', staleSinceMs: null });
+  expect(store.snapshot.version).toBeGreaterThan(version!);
+  expect((await other.get('/config/app/rate')).data!.toString()).toBe('12');
+});
+
+test('several keys that change in one transaction are never seen apart', async () => {
+  await using zk = await startZk();
+  const [client, other] = [await zk.connect(), await zk.witness()];
+  type Pair = { a: number; b: number };
+  const options = { schemas: { a: number, b: number }, historyMax: 3 };
+  await using store = new ConfigStore<Pair>(client, '/pair', options);
+  await using writer = new ConfigStore<Pair>(other, '/pair', options);
+  await writer.updateAll(() => ({ a: 0, b: 0 }));
+  await store.ready;
+  const seen: string[] = [];
+  let last = 0n;
+  const watching = (async () => {
+    for await (const { values, version } of store) {
+      if (values.a !== values.b) seen.push(`${values.a} beside ${values.b}`);
+      if (version <= last) seen.push(`${version} after ${last}`);
+      last = version;
+      if (values.a === 60) return;
+    }
+  })();
+
+  for (let i = 1; i <= 60; i++) {
+    await writer.updateAll(() => ({ a: i, b: i }));
+    if (i % 20 === 0) zk.link.cut();
+  }
+  await watching;
+
+  expect(seen).toEqual([]);
+  expect(await other.children('/pair/_history/a')).toHaveLength(3);
+});
+
+test.for([
+  ['not json', 'BAD_JSON'],
+  ['"text"', 'SCHEMA_MISMATCH'],
+  ['{"__proto__":{"polluted":true}}', 'BAD_JSON'],
+  ['', 'BAD_JSON'],
+])('%j keeps what was there, and is reported', async ([garbage, code]) => {
+  await using zk = await startZk();
+  const [client, other] = [await zk.connect(), await zk.witness()];
+  const problems: ConfigProblem[] = [];
+  await using store = new ConfigStore<App>(client, '/app', {
+    ...app,
+    onProblem: (problem) => problems.push(problem),
+  });
+  await store.updateAll(() => first);
+  await store.ready;
+  problems.length = 0; // before that there was nothing
+
+  await other.set('/app/rate', garbage!);
+  await expect.poll(() => problems.length).toBe(1);
+  expect(problems[0]).toMatchObject({ path: '/app/rate', error: { code } });
+  expect(store.problems).toEqual(problems);
+  expect(store.get('rate')).toBe(10);
+  await expect(store.update('rate', () => 1)).rejects.toMatchObject({ code });
+  await store.set('rate', 11);
+
+  await expect.poll(() => store.get('rate')).toBe(11);
+  expect(store.problems).toEqual([]);
+});
+
+test('what fails its schema is not written', async () => {
+  await using zk = await startZk();
+  const client = await zk.connect();
+  await using store = new ConfigStore<App>(client, '/app', app);
+
+  await expect(store.set('rate', 'fast')).rejects.toMatchObject({ code: 'SCHEMA_MISMATCH' });
+  await expect(store.updateAll(() => ({ rate: 1, limits: {} }))).rejects.toThrow('two numbers');
+  await expect(store.set('rate', undefined)).rejects.toMatchObject({ code: 'BAD_JSON' });
+  await expect(store.set('other' as 'rate', 1)).rejects.toThrow(/^key: /);
+  const big = new ConfigStore<{ text: string }>(client, '/big', { schemas: { text: String } });
+  await expect(big.set('text', 'x'.repeat(600_000))).rejects.toThrow('fit');
+  await big.close();
+
+  expect(await client.exists('/app/rate')).toBeNull();
+});
+
+test('no update is lost, whoever writes at the same time', async () => {
+  await using zk = await startZk();
+  const stores: ConfigStore<{ n: number }>[] = [];
+  for (let i = 0; i < 4; i++) {
+    stores.push(
+      new ConfigStore<{ n: number }>(await zk.connect(), '/c', { schemas: { n: number } }),
+    );
+  }
+  await stores[0]!.set('n', 0);
+
+  await Promise.all(
+    stores.map(async (store) => {
+      for (let i = 0; i < 10; i++) await store.update('n', (n) => n! + 1, { triesMax: 1_000 });
+    }),
+  );
+
+  await stores[0]!.ready;
+  await expect.poll(() => stores[0]!.get('n')).toBe(40);
+  const versions = (await stores[0]!.history('n')).map(({ version }) => version);
+  expect(versions).toEqual([...versions].sort((a, b) => (a > b ? -1 : 1)));
+  expect(versions).toHaveLength(20);
+  await Promise.all(stores.map((store) => store.close()));
+});
+
+test('who is always too late is told so after so many tries', async () => {
+  await using zk = await startZk();
+  const [client, other] = [await zk.connect(), await zk.witness()];
+  await using store = new ConfigStore<{ n: number }>(client, '/c', { schemas: { n: number } });
+  await store.set('n', 0);
+  let tries = 0;
+
+  const update = store.update(
+    'n',
+    async (n) => {
+      tries += 1;
+      await other.set('/c/n', String(tries + 100));
+      return n! + 1;
+    },
+    { triesMax: 3 },
+  );
+
+  await expect(update).rejects.toMatchObject({ code: 'CONFIG_CONFLICT' });
+  expect(tries).toBe(3);
+});
+
+test('a write whose reply was lost happens once', async () => {
+  await using zk = await startZk();
+  const client = await zk.connect();
+  await using store = new ConfigStore<{ n: number }>(client, '/c', { schemas: { n: number } });
+  await store.set('n', 0);
+  let isLost = false;
+  zk.link.onFrame = ({ direction, bytes }) => {
+    // The reply to a multi: the first that comes after the request with op 14.
+    if (direction === 'toServer' && bytes.readInt32BE(4) === 14) isLost = true;
+    else if (direction === 'toClient' && isLost) {
+      zk.link.onFrame = undefined;
+      return 'cut';
+    }
+    return 'pass';
+  };
+
+  const version = await store.update('n', (n) => n! + 1);
+  const { data, stat } = await client.get('/c/n');
+
+  expect([data!.toString(), stat.version]).toEqual(['1', 1]);
+  expect(stat.mzxid).toBe(version);
+});
+
+test('history is kept, bounded, and rolled back to, all keys in one', async () => {
+  await using zk = await startZk();
+  const client = await zk.connect();
+  await using store = new ConfigStore<App>(client, '/app', { ...app, historyMax: 3 });
+  await store.updateAll(() => first);
+  const good = await store.updateAll(() => ({ limits: { low: 5, high: 6 }, rate: 20 }));
+  await store.update('rate', () => 30);
+  const bad = await store.updateAll(() => ({ limits: { low: 0, high: 0 }, rate: 0 }));
+  await store.ready;
+
+  const back = await store.rollback(good!);
+  await expect.poll(() => store.snapshot.version).toBe(back);
+
+  expect(store.snapshot.values).toEqual({ limits: { low: 5, high: 6 }, rate: 20 });
+  expect(store.snapshot.versions).toEqual({ limits: back, rate: back });
+  const rates = await store.history('rate');
+  expect(rates.map(({ value }) => value)).toEqual([20, 0, 30]);
+  expect(rates[1]!.version).toBe(bad);
+  expect(rates[0]!.writtenMs).toBeGreaterThan(0);
+  expect(await store.rollback(back!)).toBeNull();
+  await expect(store.rollback(1n)).rejects.toMatchObject({ code: 'NO_SUCH_VERSION' });
+  await store.rollback(bad!, { keys: ['rate'] });
+  await expect.poll(() => store.get('rate')).toBe(0);
+  expect(store.get('limits')).toEqual({ low: 5, high: 6 });
+});
+
+test('a process starts while ZooKeeper is down, with what was good last, marked stale', async () => {
+  await using dir = await directory();
+  await using zk = await startZk();
+  const file = join(dir.path, 'app.json');
+  const before = new ConfigStore<App>(await zk.connect(), '/app', { ...app, file });
+  await before.updateAll(() => first);
+  await before.ready;
+  await before.close();
+  zk.link.refuse();
+  zk.link.cut();
+
+  await using client = new Client(zk.address, { sessionTimeoutMs: 10_000 });
+  await using store = new ConfigStore<App>(client, '/app', { ...app, file, fileAfterMs: 0 });
+  await store.ready;
+  expect(store.snapshot).toMatchObject({
+    ...{ values: first, source: 'file', staleSinceMs: expect.any(Number) },
+    version: before.snapshot.version,
+  });
+  await (await zk.witness()).set('/app/rate', '11');
+  await zk.link.accept();
+
+  await expect.poll(() => store.snapshot.source).toBe('server');
+  expect(store.snapshot).toMatchObject({ values: { ...first, rate: 11 }, staleSinceMs: null });
+});
+
+test('without a link what is known stays, and says since when', async () => {
+  await using zk = await startZk();
+  const client = await zk.connect();
+  await using store = new ConfigStore<App>(client, '/app', app);
+  await store.updateAll(() => first);
+  await store.ready;
+
+  zk.link.refuse();
+  zk.link.cut();
+  await reached(client, 'suspended');
+
+  expect(store.snapshot).toMatchObject({ values: first, staleSinceMs: expect.any(Number) });
+  await zk.link.accept();
+  await expect.poll(() => store.snapshot.staleSinceMs).toBeNull();
+});
+
+test('defaults stand for nodes that are missing, and closing leaves nothing behind', async () => {
+  await using zk = await startZk();
+  const client = await zk.connect();
+  const store = new ConfigStore<App>(client, '/app', { ...app, defaults: first });
+  await store.ready;
+  expect(store.snapshot).toMatchObject({ values: first, version: 0n });
+  await store.update('rate', (rate) => rate! + 1);
+  await expect.poll(() => store.get('rate')).toBe(11);
+  const loop = store[Symbol.asyncIterator]();
+  await loop.next();
+  const next = loop.next();
+
+  await store.close();
+
+  expect(await next).toEqual({ done: true, value: undefined });
+  expect(store.get('rate')).toBe(11);
+  expect(client.load.watches).toBe(0);
+  expect(client.listenerCount('state')).toBe(0);
+});
