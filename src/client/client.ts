@@ -174,7 +174,9 @@ export class Client extends EventEmitter<ClientEvents> {
       };
       const look = () => {
         const { state } = this;
-        if (state.name === 'connected') settle(resolve);
+        // While it closes the link is still there, and every call is refused all the same.
+        if (core.isClosed) settle(failed);
+        else if (state.name === 'connected') settle(resolve);
         else if (state.name === 'closed' || state.name === 'authFailed') settle(failed);
         else if (state.name === 'expired' && !core.settings.renew) settle(failed);
       };

@@ -108,13 +108,22 @@ function cached(path: string, { czxid, mzxid }: Node): CachedNode {
 test.for([true, false])(
   'whatever the interleaving, what is told adds up to the tree and keeps its order (zxids: %s)',
   (hasZxids) => {
+    const write = fc.record({
+      act: fc.constant('write' as const),
+      path: fc.nat(2),
+      deed: fc.nat(2),
+    });
+    const peek = fc.record({ act: fc.constant('peek' as const), path: fc.nat(2) });
+    const pass = fc.record({
+      act: fc.constantFrom('serve' as const, 'deliver' as const, 'turn' as const),
+    });
     const step = fc.oneof(
-      fc.record({ act: fc.constant('write' as const), path: fc.nat(3), deed: fc.nat(2) }),
-      fc.record({ act: fc.constant('peek' as const), path: fc.nat(3) }),
-      fc.record({ act: fc.constantFrom('serve' as const, 'deliver' as const, 'turn' as const) }),
+      { arbitrary: write, weight: 3 },
+      { arbitrary: peek, weight: 1 },
+      { arbitrary: pass, weight: 8 },
     );
     fc.assert(
-      fc.property(fc.array(step, { maxLength: 80 }), (steps) => {
+      fc.property(fc.array(step, { minLength: 20, maxLength: 100 }), (steps) => {
         const world = new World(hasZxids);
         for (const one of steps) {
           if (one.act === 'write') world.write(`/${one.path}`, one.deed);

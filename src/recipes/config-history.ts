@@ -80,6 +80,14 @@ export class ConfigHistory {
     return stat?.czxid ?? null;
   }
 
+  /** Whether no entry behind this version can have been taken away for being too old. */
+  async hasAllSince(key: string, version: bigint | null, options: CallOptions): Promise<boolean> {
+    const names = await this.#names(key, options);
+    if (names.length < this.#entriesMax) return this.isKept;
+    const oldest = await this.#client.exists(childOf(this.pathOf(key), names[0]!), options);
+    return oldest !== null && version !== null && oldest.czxid <= version;
+  }
+
   /** Oldest first. */
   async #names(key: string, options: CallOptions): Promise<string[]> {
     try {

@@ -145,8 +145,9 @@ export class ConfigWriter {
     const found = this.#history.isKept ? await this.#history.find(key, mark, options) : null;
     if (found !== null) return found;
     const { mzxid } = await this.#readOne(key, options);
-    if (this.#history.isKept || mzxid === nodes.get(key)!.mzxid) return null;
-    throw cause; // somebody has written, perhaps we have: without history nobody can tell
+    const before = nodes.get(key)!.mzxid;
+    if (mzxid === before || (await this.#history.hasAllSince(key, before, options))) return null;
+    throw cause; // somebody has written, perhaps we have: without the history nobody can tell
   }
 
   async #ensureBase(options: CallOptions): Promise<void> {

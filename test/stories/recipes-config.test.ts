@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { Client } from '../../src/client/index.ts';
 import { type ConfigOptions, type ConfigProblem, ConfigStore } from '../../src/recipes/index.ts';
+import { deferred } from '../../src/support/index.ts';
 import { reached, startZk } from '../zk.ts';
 
 interface Limits {
@@ -203,6 +204,37 @@ test('a write whose reply was lost happens once', async () => {
 
   expect([data!.toString(), stat.version]).toEqual(['1', 1]);
   expect(stat.mzxid).toBe(version);
+});
+
+test('a write that may have gone out of the history with others is not made again', async () => {
+  await using zk = await startZk();
+  const client = await zk.connect();
+  const options = { schemas: { n: number }, historyMax: 2 };
+  await using store = new ConfigStore<{ n: number }>(client, '/c', options);
+  await using theirs = new ConfigStore<{ n: number }>(await zk.witness(), '/c', options);
+  await store.set('n', 0);
+  const lost = deferred();
+  let isSent = false;
+  zk.link.onFrame = ({ direction, bytes }) => {
+    if (direction === 'toServer' && bytes.readInt32BE(4) === 14) isSent = true;
+    else if (direction === 'toClient' && isSent) {
+      zk.link.onFrame = undefined;
+      zk.link.refuse();
+      lost.resolve();
+      return 'cut';
+    }
+    return 'pass';
+  };
+
+  const update = store.update('n', (n) => n! + 1);
+  await lost.promise;
+  for (const n of [10, 20, 30]) await theirs.set('n', n);
+  await zk.link.accept();
+
+  await expect(update).rejects.toMatchObject({ outcomeUnknown: true });
+  expect(await theirs.history('n')).toHaveLength(2);
+  const { data } = await client.get('/c/n');
+  expect(data!.toString()).toBe('30');
 });
 
 test('history is kept, bounded, and rolled back to, all keys in one', async () => {

@@ -323,3 +323,13 @@ test('an idle session is kept alive for longer than its timeout', async () => {
   expect(client.state.name).toBe('connected');
   await vi.waitFor(async () => expect(await client.exists('/')).not.toBeNull());
 });
+
+test('while it closes nobody is told that it is connected', async () => {
+  await using zk = await startZk();
+  const client = await zk.connect();
+
+  const closing = client.close();
+  expect(client.state.name).toBe('connected');
+  await expect(client.connected()).rejects.toThrow('the client was closed');
+  await closing;
+});
