@@ -107,7 +107,7 @@ export async function startRival(
 
 function commandOf({ serve, dist }: BenchOptions): string {
   if (serve !== undefined) return serve;
-  const main = join(dist ?? join(root, 'dist'), 'cli', 'main.js');
+  const main = join(dist ?? join(root, 'dist'), 'bin', 'drover.js');
   if (!existsSync(main)) throw new Error(`${main} is missing: npm run build makes it`);
   return `${process.execPath} ${main} serve --port {port} --data {dir} --set maxClientCnxns=0`;
 }

@@ -1,22 +1,26 @@
 /**
  * The benches: ours and its peers side by side, in one run, as ratios.
  *
+ *   npm run bench -- cli
  *   npm run bench -- client
  *   npm run bench -- server
  */
 
 import { parseArgs } from 'node:util';
+import { benchCli } from './cli.ts';
 import { benchClient } from './client.ts';
 import type { BenchOptions } from './options.ts';
 import { benchServer } from './server.ts';
 
 const benches: Readonly<Record<string, (options: BenchOptions) => Promise<unknown>>> = {
+  cli: benchCli,
   client: benchClient,
   server: benchServer,
 };
 
-const usage = `usage: npm run bench -- client|server [options]
+const usage = `usage: npm run bench -- cli|client|server [options]
 
+  cli      from 'drover ls /' to its output, beside Apache's zkCli
   client   drover, npm zookeeper and node-zookeeper-client, on a stand-in server that costs
            next to nothing and on Apache ZooKeeper
   server   drover serve, as built, and Apache ZooKeeper with each of its two network layers:

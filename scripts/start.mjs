@@ -8,7 +8,7 @@ import { readdirSync, statSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 const root = new URL('..', import.meta.url);
-const main = new URL('dist/cli/main.js', root);
+const main = new URL('dist/bin/drover.js', root);
 
 const writtenMs = (file) => statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0;
 
@@ -17,18 +17,20 @@ function newestSourceMs() {
   const files = readdirSync(source, { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts'))
     .map((name) => new URL(name.replaceAll('\\', '/'), source));
-  const settings = ['package.json', 'tsconfig.json', 'tsconfig.build.json'];
+  const settings = ['package.json', 'scripts/build.mjs', 'tsconfig.json', 'tsconfig.build.json'];
   const all = [...files, ...settings.map((name) => new URL(name, root))];
   return Math.max(...all.map(writtenMs));
 }
 
 if (writtenMs(main) < newestSourceMs()) {
-  console.error('drover: building (tsc) …');
-  const compiler = fileURLToPath(new URL('node_modules/typescript/bin/tsc', root));
-  const { status } = spawnSync(process.execPath, [compiler, '-p', 'tsconfig.build.json'], {
-    cwd: root,
-    stdio: ['ignore', 2, 2],
-  });
+  console.error('drover: building …');
+  const { status } = spawnSync(
+    process.execPath,
+    [fileURLToPath(new URL('build.mjs', import.meta.url))],
+    {
+      stdio: ['ignore', 2, 2],
+    },
+  );
   if (status !== 0) {
     console.error('drover: the build failed; npm run check says more');
     process.exit(1);

@@ -20,8 +20,11 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { Writable } from 'node:stream';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { Columns } from '../src/cli/columns.ts';
+import type { Context } from '../src/cli/command.ts';
+import { filesOf } from '../src/cli/file-actions.ts';
 import { log } from '../src/cli/log.ts';
-import { Columns, dataText, escaped, jsonLine, Output } from '../src/cli/output.ts';
+import { dataText, escaped, jsonLine, Output } from '../src/cli/output.ts';
 import { snapshot } from '../src/cli/snapshot.ts';
 import { connect } from '../src/client/index.ts';
 import { Writer } from '../src/jute/index.ts';
@@ -502,7 +505,9 @@ test.each(['dump', 'verify'])('an end in motion is no damage to %s', async (acti
   vi.spyOn(process.stderr, 'write').mockImplementation(take);
   writeWhileRead(path, third.offset);
 
-  const code = await log([action, there], {});
+  const output = new Output({});
+  const code = await log({ output } as Context, [action, there], {});
+  await output.end();
 
   vi.restoreAllMocks();
   expect(code).toBe(0);
@@ -517,8 +522,9 @@ test('what can not be looked at is said in one sentence, with exit code 2', asyn
   const file = join(golden, 'apache-3.9/version-2/log.1');
   const empty = join(folder, 'empty');
   mkdirSync(empty);
+  const context = { output: new Output({}) } as Context;
   const said = (command: typeof log, args: string[], options = {}) =>
-    command(args, options).catch(({ exitCode, message }) => [exitCode, message]);
+    command(context, args, options).catch(({ exitCode, message }) => [exitCode, message]);
 
   const all = await Promise.all([
     said(log, ['dump', 'no-such']),
@@ -647,7 +653,7 @@ describe('a long output', () => {
     const waiting: (() => void)[] = [];
     const stdout = new Writable({ write: (_, __, taken) => void waiting.push(taken) });
     const output = new Output({}, { stdout });
-    const paced = await output.files.open(path, 'read');
+    const paced = await filesOf(output).open(path, 'read');
     const free = await realFileSystem.open(path, 'read');
     let isRead = false;
 
@@ -697,7 +703,7 @@ describe('a long output', () => {
 });
 
 test('files are looked at, never written', async () => {
-  const { files } = new Output({});
+  const files = filesOf(new Output({}));
   const path = join(golden, 'apache-3.9/version-2/log.1');
 
   await expect(files.open(path, 'write')).rejects.toThrow(/only looked at/);

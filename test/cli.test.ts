@@ -185,7 +185,7 @@ test('a directory in use by another server is refused', async () => {
   const second = await serve('--data', 'data').ended;
 
   expect(second.code).toBe(4);
-  expect(second.err).toMatch(/^drover: IN_USE: .*\n$/);
+  expect(JSON.parse(second.err).error.message).toMatch(/^IN_USE: /);
 });
 
 test('a broken zoo.cfg is refused by its line, with the nearest key', async () => {
@@ -452,5 +452,5 @@ test('version says who we are, also as data', async () => {
   expect(text.out).toMatch(/^drover \d+\.\d+\.\d+, like ZooKeeper 3\.9\.5, on Node /);
   expect(JSON.parse(json.out)).toMatchObject({ zooKeeper: '3.9.5' });
   expect(typo.code).toBe(2);
-  expect(typo.err).toContain('Did you mean version?');
+  expect(typo.err).toContain('is version meant?');
 });

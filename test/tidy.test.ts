@@ -30,7 +30,7 @@ const rooms: Record<string, readonly string[]> = {
 
 /** Rooms in which packages from outside may be imported, by name. */
 const packages: Record<string, readonly string[]> = {
-  cli: ['@bomb.sh/tab', 'commander', 'fzf', 'pino', 'prom-client', 'string-width'],
+  cli: ['commander', 'fzf', 'pino', 'prom-client', 'string-width'],
 };
 
 /** Packages that a room uses when they are there and does without when they are not. */

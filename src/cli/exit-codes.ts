@@ -1,4 +1,4 @@
-/** How a command ends, for scripts and supervisors. docs/server.md has the table too. */
+/** How a command ends, for scripts and supervisors. docs/commands.md has the table too. */
 
 // biome-ignore format: a table is read down its columns
 export const exitCodes = {
@@ -13,7 +13,17 @@ export const exitCodes = {
   data:          4,
   /** The server had to stop by itself: it could not write its log. */
   stopped:       5,
-  /** A second Ctrl-C. */
+  /** The server said no: no such node, another version, not permitted. Nothing was changed. */
+  refused:       6,
+  /** No server could be reached, or none would have us. */
+  unreachable:   7,
+  /** The link broke or the time was over: a write may or may not have happened. */
+  unknown:       8,
+  /** Somebody was asked, and said no. */
+  declined:      9,
+  /** The output could not be written. */
+  output:       10,
+  /** Ctrl-C. */
   interrupted: 130,
 } as const;
 

@@ -27,20 +27,19 @@ import {
   readMark,
   verifyDirectory,
 } from '../storage/index.ts';
-import type { OptionValues } from './commands.ts';
+import { Columns } from './columns.ts';
+import type { Context, OptionValues } from './command.ts';
 import { CommandError, exitCodes } from './exit-codes.ts';
+import { type Action, filesOf, runAction } from './file-actions.ts';
 import {
-  type Action,
   aclJson,
   aclText,
-  Columns,
   dataJson,
   dataText,
   escaped,
   foundCode,
   hex,
   type Output,
-  runAction,
   timeText,
 } from './output.ts';
 import { folderOf, isFolder, looksMax, snapshotFault, unreadable } from './snapshot.ts';
@@ -61,8 +60,12 @@ const actions = {
   },
 } satisfies Record<string, Action>;
 
-export async function log(args: readonly string[], options: OptionValues): Promise<number> {
-  return runAction('log', actions, args, options);
+export async function log(
+  context: Context,
+  args: readonly string[],
+  options: OptionValues,
+): Promise<number> {
+  return runAction('log', actions, context, args, options);
 }
 
 // ── reading a log ─────────────────────────────────────────────────────────────────────────────────
@@ -165,7 +168,7 @@ function zxidOrNone(zxid: bigint | null): string {
 // ── dump ──────────────────────────────────────────────────────────────────────────────────────────
 
 async function dump(output: Output, [target = '']: readonly string[]): Promise<number> {
-  const { files, newest } = await logFiles(output.files, target);
+  const { files, newest } = await logFiles(filesOf(output), target);
   const columns = output.isJson
     ? undefined
     : new Columns(output, 'ZXID', 'TIME', 'SESSION', 'CXID', 'TYPE', 'PATH', 'DETAIL');
@@ -173,7 +176,7 @@ async function dump(output: Output, [target = '']: readonly string[]): Promise<n
   const remarks: string[] = [];
   for (const file of files) {
     const isNewest = file.name === newest;
-    const read = await readLog(output.files, file, isNewest, (txn) =>
+    const read = await readLog(filesOf(output), file, isNewest, (txn) =>
       columns === undefined ? output.record(txnJson(txn)) : rows(columns, txn, output.shownBytes),
     );
     const { entries, firstZxid, lastZxid, end, offset, remark } = read;
@@ -315,7 +318,7 @@ async function verify(
 ): Promise<number> {
   const folder = await folderOf(target);
   const logFolder = await logFolderOf(folder, options);
-  const before = await newestChange(output.files, logFolder);
+  const before = await newestChange(filesOf(output), logFolder);
   const { report, damage, moving } = await lookUntilSettled(output, folder, logFolder);
   const { snapshots, logs } = report;
   if (snapshots.length + logs.length === 0) {
@@ -323,7 +326,7 @@ async function verify(
     throw new CommandError('usage', `neither logs nor snapshots are in ${where}; name a dataDir`);
   }
   const isDamaged = damage.length > 0;
-  const isInUse = moving.length > 0 || before !== (await newestChange(output.files, logFolder));
+  const isInUse = moving.length > 0 || before !== (await newestChange(filesOf(output), logFolder));
   if (output.isJson) verdictJson(output, report, damage, moving, isInUse);
   else verdictColumns(output, report, damage, moving);
   await output.drained();
@@ -377,7 +380,7 @@ async function lookUntilSettled(
   let known = new Set<string>();
   for (let look = 1; ; look++) {
     const report = await lookOnce(output, folder, logFolder);
-    const faults = await faultsOf(output.files, report);
+    const faults = await faultsOf(filesOf(output), report);
     const damage = faults.filter(({ sentence }) => known.has(sentence));
     const moving = faults.filter(({ sentence }) => !known.has(sentence));
     if (moving.length === 0 || look === looksMax) return { report, damage, moving };
@@ -387,7 +390,7 @@ async function lookUntilSettled(
 
 async function lookOnce(output: Output, folder: string, logFolder: string) {
   try {
-    const report = await verifyDirectory(folder, logFolder, output.files);
+    const report = await verifyDirectory(folder, logFolder, filesOf(output));
     if (output.isGone) throw new Error('nobody reads the output any more');
     return report;
   } catch (error) {
@@ -514,7 +517,7 @@ async function history(
   }
   const folder = await folderOf(String(options.data));
   const logFolder = await logFolderOf(folder, options);
-  if ((await listOrFail(output.files, logFolder)).length === 0) {
+  if ((await listOrFail(filesOf(output), logFolder)).length === 0) {
     const message = `no log is in ${escaped(logFolder)}; if they have a folder of their own, name it with --data-log`;
     throw new CommandError('usage', message);
   }
@@ -538,7 +541,7 @@ async function history(
           ...[String(after?.version ?? '-'), show(before), show(after)],
         );
       },
-      output.files,
+      filesOf(output),
     );
   } catch (error) {
     // The place is found below, and told.
@@ -621,7 +624,7 @@ async function gapsOf(
   folder: string,
   logFolder: string,
 ): Promise<{ gaps: string[]; isDamaged: boolean }> {
-  const fs = output.files;
+  const fs = filesOf(output);
   const gaps: string[] = [];
   let isDamaged = false;
   const files = await listOrFail(fs, logFolder);

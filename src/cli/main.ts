@@ -1,66 +1,122 @@
 #!/usr/bin/env node
 /** The `drover` command: argv in, an exit code out. */
 
-import { Command as Program } from 'commander';
-import { type Command, type CommandOption, commands, type OptionValues } from './commands.ts';
-import { CommandError, exitCodes } from './exit-codes.ts';
+import { findCommand } from './command.ts';
+import { commands } from './commands.ts';
+import { exitCodes } from './exit-codes.ts';
+import { longOf, normalised } from './parse.ts';
+import type { Surface } from './run.ts';
+import { connectionOptions } from './target.ts';
 
-function addOption(program: Program, { flags, about, many }: CommandOption): void {
-  if (!many) program.option(flags, about);
-  else program.option(flags, about, (value: string, all: string[]) => [...all, value], []);
+/** Options that may stand before the command and have a value behind them. */
+const withValue = new Set(
+  connectionOptions.filter(({ flags }) => flags.includes('<')).map(({ flags }) => longOf(flags)),
+);
+
+interface Split {
+  readonly name: string | undefined;
+  /** What stood before the name, and what stood behind it. */
+  readonly rest: readonly string[];
+  readonly before: readonly string[];
 }
 
-function addCommand(program: Program, command: Command, ended: (code: number) => void): void {
-  // What a command passes through would be taken for its own arguments.
-  const name = command.passesThrough ? command.usage.split(' ')[0]! : command.usage;
-  const added = program.command(name).description(command.about);
-  for (const option of command.options) addOption(added, option);
-  if (command.passesThrough) {
-    added.argument('[command...]').passThroughOptions().usage('[options] [-- command…]');
+function split(argv: readonly string[]): Split {
+  const before: string[] = [];
+  for (let i = 0; i < argv.length; i++) {
+    const [token] = normalised([argv[i]!]);
+    if (token === undefined) continue;
+    if (!token.startsWith('-') || token === '-') {
+      return { name: token, before, rest: argv.slice(i + 1) };
+    }
+    before.push(token === '-r' ? '--allow-read-only' : token);
+    if (withValue.has(token) && i + 1 < argv.length) {
+      i += 1;
+      before.push(argv[i]!);
+    }
   }
-  added.action(async (...given: unknown[]) => {
-    const options = given.at(-2) as OptionValues;
-    const args = given
-      .slice(0, -2)
-      .flat()
-      .filter((each) => each !== undefined) as string[];
-    ended(await command.run(args, options));
-  });
+  return { name: undefined, before, rest: [] };
 }
 
 async function run(argv: readonly string[]): Promise<number> {
-  let code: number = exitCodes.ok;
-  const program = new Program('drover')
-    .description('The ZooKeeper of the TypeScript world.')
-    .enablePositionalOptions()
-    .showSuggestionAfterError()
-    .exitOverride((end) => {
-      throw end;
-    });
-  for (const command of Object.values(commands)) {
-    addCommand(program, command, (ended) => {
-      code = ended;
-    });
+  const { name, before, rest } = split(argv);
+  if (name === undefined) {
+    if (before.includes('--version') || before.includes('-V')) return runNamed('version', []);
+    // As zkCli: whoever names a server and no command wants a prompt.
+    if (before.length > 0 && !before.includes('--help') && !before.includes('-h')) {
+      return runNamed('shell', before);
+    }
+    return runNamed('help', []);
   }
-  try {
-    await program.parseAsync([...argv], { from: 'user' });
-    return code;
-  } catch (error) {
-    if (error instanceof CommandError) {
-      process.stderr.write(`drover: ${error.message}\n`);
-      return error.exitCode;
-    }
-    const { code: kind, exitCode } = error as { code?: unknown; exitCode?: unknown };
-    if (typeof kind === 'string' && kind.startsWith('commander.')) {
-      return exitCode === 0 ? exitCodes.ok : exitCodes.usage;
-    }
-    throw error;
+  if (name === '-') return runNamed('shell', [...before, ...rest]); // `… | drover -`
+  if (findCommand(commands, name) === undefined) {
+    const { unknownCommand } = await import('./help.ts');
+    process.stderr.write(`drover: ${unknownCommand(commands, name)}\n`);
+    return exitCodes.usage;
+  }
+  return runNamed(name, [...before, ...rest]);
+}
+
+async function runNamed(name: string, tokens: readonly string[]): Promise<number> {
+  const command = findCommand(commands, name)!;
+  const { runCommand } = await import('./run.ts');
+  const controller = new AbortController();
+  if (!command.ownsSignals) listen(controller);
+  return runCommand(command, tokens, surface(), controller.signal);
+}
+
+/** The first signal asks the command to end, the second does not ask. */
+function listen(controller: AbortController): void {
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    process.on(signal, () => {
+      if (controller.signal.aborted) process.exit(exitCodes.interrupted);
+      controller.abort();
+    });
   }
 }
 
-// A reader that went away (`drover … | head`) is no fault of ours.
-process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  if (error.code !== 'EPIPE') throw error;
-});
+function surface(): Surface {
+  const { stdin, stdout, stderr, env } = process;
+  const isPerson = stdin.isTTY === true && stderr.isTTY === true;
+  return {
+    commands,
+    kind: 'argv',
+    environment: env,
+    streams: { stdout, stderr, environment: env },
+    shell: null,
+    ask: isPerson ? askAtTerminal : undefined,
+    input: async () => (stdin.isTTY ? null : readAll(stdin)),
+  };
+}
 
-process.exitCode = await run(process.argv.slice(2));
+async function askAtTerminal(question: string, signal: AbortSignal): Promise<string> {
+  const { createInterface } = await import('node:readline/promises');
+  const lines = createInterface({
+    input: process.stdin,
+    output: process.stderr,
+    terminal: false, // so that Ctrl-C comes as a signal, as everywhere else
+  });
+  try {
+    return await lines.question(question, { signal });
+  } finally {
+    lines.close();
+  }
+}
+
+async function readAll(stream: NodeJS.ReadableStream): Promise<Buffer> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of stream) chunks.push(Buffer.from(chunk));
+  return Buffer.concat(chunks);
+}
+
+// A reader that went away (`drover … | head`) is no fault of ours; a full disk is nobody's, but is said.
+let outputFailure: string | undefined;
+process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => {
+  if (code === 'EPIPE' || code === 'ERR_STREAM_DESTROYED' || outputFailure !== undefined) return;
+  outputFailure = code ?? 'unknown error';
+  process.stderr.write(`drover: standard output can't be written (${outputFailure})\n`);
+  process.exitCode = exitCodes.output;
+});
+process.stderr.on('error', () => {}); // there is nobody left to tell
+
+const code = await run(process.argv.slice(2));
+process.exitCode = outputFailure === undefined ? code : exitCodes.output;

@@ -1,111 +1,53 @@
 /**
- * How a command speaks: results on standard output, as aligned columns or a JSON object a line, and
- * everything else on standard error.
+ * How a command speaks: results on standard output, as text or a JSON object a line, and everything
+ * else on standard error.
  *
- * Whatever is printed may come from strangers, so control, bidi and invisible characters are always
- * escaped. Memory stays bounded: files are read through `files`, which reads on only once what was
- * printed has been taken, and which can change nothing on disk. A reader that goes away
- * (`drover … | head`) ends the command, and quietly.
+ * What is written leaves in batches and in its order; `drained()` waits until it has been taken, so
+ * that a loop that awaits it holds little memory. A reader that goes away (`drover … | head`) ends the
+ * command, and quietly.
  */
 
-import { isUtf8 } from 'node:buffer';
 import { basename } from 'node:path';
-import { type Acl, permsText } from '../protocol/index.ts';
-import { type FileSystem, realFileSystem, type StoredFile } from '../storage/index.ts';
+import { inspect } from 'node:util';
 import { type Clock, systemClock } from '../support/index.ts';
-import type { OptionValues } from './commands.ts';
-import { CommandError, exitCodes } from './exit-codes.ts';
+import type { OptionValues } from './command.ts';
+import { escaped, escapedLines, jsonLine, shownBytes } from './words.ts';
+
+export * from './words.ts';
 
 /** The exit code of a command that looked for something, damage or a difference, and found it. */
 export const foundCode = 1;
 
-// ── words ─────────────────────────────────────────────────────────────────────────────────────────
+type Stream = NodeJS.WritableStream & { readonly isTTY?: boolean; readonly columns?: number };
 
-/** Control, format (bidi, zero width), line and paragraph separators, halves of a pair. */
-const unprintable = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
-const control = /\p{Cc}/u;
-const shortEscapes: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' };
-
-/** On one line, and harmless to a terminal. */
-export function escaped(text: string): string {
-  return text.replaceAll('\\', '\\\\').replace(unprintable, (c) => shortEscapes[c] ?? unitsOf(c));
-}
-
-function unitsOf(character: string): string {
-  const units = Array.from({ length: character.length }, (_, i) => character.charCodeAt(i));
-  return units.map((unit) => `\\u${unit.toString(16).padStart(4, '0')}`).join('');
-}
-
-/** A zxid, a session, a digest. */
-export function hex(value: bigint): string {
-  return `0x${BigInt.asUintN(64, value).toString(16)}`;
-}
-
-const dateMaxMs = 8.64e15;
-
-export function timeText(ms: number): string {
-  return Math.abs(ms) <= dateMaxMs ? new Date(ms).toISOString() : `${ms} ms`;
-}
-
-/** `world:anyone:cdrwa`, as zkCli takes it. */
-export function aclText(acl: readonly Acl[]): string {
-  return acl.map(({ perms, id }) => escaped(`${id.scheme}:${id.id}:${permsText(perms)}`)).join(',');
-}
-
-/** What is shown of data unless all of it is asked for. */
-export const shownBytes = 80;
-
-/** Text where it is text, else hex; `-` for null and `""` for nothing. */
-export function dataText(data: Buffer | null, bytesMax = shownBytes): string {
-  if (data === null) return '-';
-  if (data.length === 0) return '""';
-  let end = Math.min(bytesMax, data.length);
-  const rest = () => (end < data.length ? `… (${data.length} bytes)` : '');
-  if (isUtf8(data)) {
-    while (end < data.length && (data[end]! & 0xc0) === 0x80) end -= 1; // not within a character
-    const text = data.toString('utf8', 0, end);
-    if (!control.test(text.replace(/[\n\r\t]/g, ''))) return `${escaped(text)}${rest()}`;
-  }
-  return `0x${data.toString('hex', 0, end)}${rest()}`;
-}
-
-/** Data in JSON, always whole: as text if it is UTF-8, so that no byte changes on the way. */
-export function dataJson(data: Buffer | null): { text: string } | { hex: string } | null {
-  if (data === null) return null;
-  return isUtf8(data) ? { text: data.toString('utf8') } : { hex: data.toString('hex') };
-}
-
-export function aclJson(acl: readonly Acl[]): object[] {
-  return acl.map(({ perms, id: { scheme, id } }) => ({ scheme, id, perms: permsText(perms) }));
-}
-
-/** One line. Longs are written as hex; what a terminal could trip over is escaped, as JSON allows. */
-export function jsonLine(value: object): string {
-  const text = JSON.stringify(value, (_, each) => (typeof each === 'bigint' ? hex(each) : each));
-  return `${text.replace(unprintable, unitsOf)}\n`;
-}
-
-// ── the streams ───────────────────────────────────────────────────────────────────────────────────
-
-interface OutputStreams {
-  readonly stdout?: NodeJS.WritableStream;
-  readonly stderr?: NodeJS.WritableStream & { readonly isTTY?: boolean };
+export interface OutputStreams {
+  readonly stdout?: Stream;
+  readonly stderr?: Stream;
   readonly clock?: Clock;
+  /** NO_COLOR and FORCE_COLOR are looked up here. */
+  readonly environment?: Readonly<Record<string, string | undefined>>;
+  /** What stands before every sentence on standard error. */
+  readonly prefix?: string;
+  /** Called once when whoever reads standard output has gone. */
+  readonly onGone?: () => void;
 }
 
 const batchChars = 64 * 1024;
 const progressAfterMs = 1_000;
 const progressEveryMs = 100;
+const columnsUnlessKnown = 80;
 
 export class Output {
   readonly isJson: boolean;
   /** Of data, in columns. */
   readonly shownBytes: number;
-  readonly files: FileSystem;
-  readonly #stdout: NodeJS.WritableStream;
-  readonly #stderr: NodeJS.WritableStream & { readonly isTTY?: boolean };
+  readonly #stdout: Stream;
+  readonly #stderr: Stream;
   readonly #clock: Clock;
   readonly #startMs: number;
+  readonly #prefix: string;
+  readonly #colours: { readonly stdout: boolean };
+  readonly #failed: (error: NodeJS.ErrnoException) => void;
   #drawnMs: number | undefined;
   #batch: string[] = [];
   #batchChars = 0;
@@ -118,16 +60,32 @@ export class Output {
     this.#stdout = streams.stdout ?? process.stdout;
     this.#stderr = streams.stderr ?? process.stderr;
     this.#clock = streams.clock ?? systemClock;
+    this.#prefix = streams.prefix ?? 'drover: ';
     this.#startMs = this.#clock.nowMs();
-    this.files = readOnlyFiles(this);
-    this.#stdout.on('error', (error: NodeJS.ErrnoException) => {
-      this.#isGone ||= error.code === 'EPIPE';
-    });
+    const { NO_COLOR, FORCE_COLOR, TERM } = streams.environment ?? process.env;
+    const isWanted = this.#stdout.isTTY === true && TERM !== 'dumb';
+    this.#colours = { stdout: !NO_COLOR && (isWanted || (FORCE_COLOR ?? '0') !== '0') };
+    this.#failed = (error) => {
+      if (error.code !== 'EPIPE' && error.code !== 'ERR_STREAM_DESTROYED') return;
+      if (this.#isGone) return;
+      this.#isGone = true;
+      streams.onGone?.();
+    };
+    this.#stdout.on('error', this.#failed);
   }
 
   /** Whoever read the output has closed it. */
   get isGone(): boolean {
     return this.#isGone;
+  }
+
+  /** A person sees it, so that bytes from outside must not reach the terminal as they are. */
+  get isTty(): boolean {
+    return this.#stdout.isTTY === true;
+  }
+
+  get columns(): number {
+    return this.#stdout.columns ?? columnsUnlessKnown;
   }
 
   write(text: string): void {
@@ -136,8 +94,27 @@ export class Output {
     if (this.#batchChars >= batchChars) this.#flush();
   }
 
+  /** The text must be harmless: see `escaped`. */
+  line(text: string): void {
+    this.write(`${text}\n`);
+  }
+
   record(value: object): void {
     this.write(jsonLine(value));
+  }
+
+  /** As they are, behind all that was written before. */
+  bytes(bytes: Uint8Array): void {
+    this.#flush();
+    if (this.#isGone) return;
+    this.#clearProgress();
+    this.#taken = new Promise((taken) => this.#stdout.write(bytes, () => taken()));
+  }
+
+  /** In colour where standard output shows colours and nobody said no to them. */
+  paint(style: keyof typeof inspect.colors, text: string): string {
+    const codes = this.#colours.stdout ? inspect.colors[style] : undefined;
+    return codes === undefined ? text : `\x1b[${codes[0]}m${text}\x1b[${codes[1]}m`;
   }
 
   /** Resolves once all that was written has been taken, or nobody is there to take it. */
@@ -146,25 +123,44 @@ export class Output {
     return this.#taken;
   }
 
-  /** A sentence for the person at the terminal. */
-  tell(sentence: string): void {
-    this.#clearProgress();
-    this.#stderr.write(`drover: ${sentence}\n`);
+  /** As `drained`, without sending on what is not yet worth sending: for loops that write small pieces. */
+  paced(): Promise<void> {
+    if (this.isTty) this.#flush();
+    return this.#taken;
   }
 
-  /** Called before each read; shows how far it is, where somebody watches and it takes long. */
+  /** A sentence for the person at the terminal; made harmless, since it may quote others. */
+  tell(sentence: string): void {
+    this.#clearProgress();
+    this.#stderr.write(`${this.#prefix}${escapedLines(sentence)}\n`);
+  }
+
+  /** As `tell`, for what is no sentence of ours: an error under --json, a table of help. */
+  remark(text: string): void {
+    this.#clearProgress();
+    this.#stderr.write(escapedLines(text));
+  }
+
+  /** How far a file has been read. */
   progress(path: string, position: number, size: number): void {
+    const percent = size === 0 ? 100 : Math.floor((100 * position) / size);
+    this.status(() => `${escaped(basename(path))} ${percent}%`);
+  }
+
+  /** How far the work is: shown where somebody watches and it takes long, and wiped away again. */
+  status(text: string | (() => string)): void {
     const nowMs = this.#clock.nowMs();
     if (!this.#stderr.isTTY || nowMs - this.#startMs < progressAfterMs) return;
     if (nowMs - (this.#drawnMs ?? Number.NEGATIVE_INFINITY) < progressEveryMs) return;
     this.#drawnMs = nowMs;
-    const percent = size === 0 ? 100 : Math.floor((100 * position) / size);
-    this.#stderr.write(`\r${escaped(basename(path))} ${percent}%\x1b[K`);
+    const shown = typeof text === 'string' ? text : text();
+    this.#stderr.write(`\r${shown.slice(0, this.columns - 1)}\x1b[K`);
   }
 
-  end(): Promise<void> {
+  async end(): Promise<void> {
     this.#clearProgress();
-    return this.drained();
+    await this.drained();
+    this.#stdout.off('error', this.#failed);
   }
 
   #flush(): void {
@@ -182,134 +178,5 @@ export class Output {
     if (this.#drawnMs === undefined) return;
     this.#drawnMs = undefined;
     this.#stderr.write('\r\x1b[K');
-  }
-}
-
-/** The real files, for looking at alone, and no faster than the output is taken. */
-function readOnlyFiles(output: Output): FileSystem {
-  const refuse = (): never => {
-    throw new Error('files are only looked at');
-  };
-  return {
-    list: (folder) => realFileSystem.list(folder),
-    status: (path) => realFileSystem.status(path),
-    async open(path, how) {
-      if (how !== 'read') refuse();
-      const file = await realFileSystem.open(path, 'read');
-      const size = await file.size();
-      const paced: StoredFile = {
-        async read(target, position) {
-          await output.drained();
-          if (output.isGone) throw new Error('nobody reads the output any more');
-          output.progress(path, position, size);
-          return file.read(target, position);
-        },
-        size: () => file.size(),
-        close: () => file.close(),
-        write: refuse,
-        allocate: refuse,
-        truncate: refuse,
-        sync: refuse,
-      };
-      return paced;
-    },
-    rename: refuse,
-    remove: refuse,
-    makeFolder: refuse,
-    syncFolder: refuse,
-  };
-}
-
-// ── columns ───────────────────────────────────────────────────────────────────────────────────────
-
-/** Rows that decide how wide the columns are. Those behind them follow, and stick out where they must. */
-const heldRowsMax = 200;
-const heldCharsMax = 256 * 1024;
-const widthMax = 100;
-
-export class Columns {
-  readonly #output: Output;
-  readonly #widths: number[];
-  #held: (readonly string[])[] | undefined;
-  #heldChars = 0;
-
-  constructor(output: Output, ...heads: string[]) {
-    this.#output = output;
-    this.#widths = heads.map(() => 0);
-    this.#held = [];
-    this.row(...heads);
-  }
-
-  /** The cells must be escaped. */
-  row(...cells: readonly string[]): void {
-    if (this.#held === undefined) {
-      this.#print(cells);
-      return;
-    }
-    this.#held.push(cells);
-    for (const [i, cell] of cells.entries()) {
-      this.#heldChars += cell.length;
-      this.#widths[i] = Math.max(this.#widths[i]!, Math.min(widthMax, cell.length));
-    }
-    if (this.#held.length > heldRowsMax || this.#heldChars > heldCharsMax) this.end();
-  }
-
-  /** Prints what is held. */
-  end(): void {
-    const held = this.#held ?? [];
-    this.#held = undefined;
-    for (const cells of held) this.#print(cells);
-  }
-
-  #print(cells: readonly string[]): void {
-    const line = cells.map((cell, i) => cell.padEnd(this.#widths[i]!)).join('  ');
-    this.#output.write(`${line.trimEnd()}\n`);
-  }
-}
-
-// ── commands of two words ─────────────────────────────────────────────────────────────────────────
-
-/** What stands behind the first word: `drover log` has three of them. */
-export interface Action {
-  readonly usage: string;
-  readonly argsWanted: number;
-  /** Which options it takes besides --json. */
-  readonly options: readonly ('full' | 'data' | 'dataLog')[];
-  run(output: Output, args: readonly string[], options: OptionValues): Promise<number>;
-}
-
-export async function runAction(
-  command: string,
-  actions: Readonly<Record<string, Action>>,
-  [name = '', ...args]: readonly string[],
-  options: OptionValues,
-): Promise<number> {
-  const action = Object.hasOwn(actions, name) ? actions[name]! : undefined;
-  if (action === undefined) {
-    const usages = Object.values(actions).map(({ usage }) => `drover ${command} ${usage}`);
-    throw new CommandError(
-      'usage',
-      `no ${command} ${escaped(name)}; there is ${usages.join(', ')}`,
-    );
-  }
-  const usage = `it is drover ${command} ${action.usage}`;
-  const strange = (['full', 'data', 'dataLog'] as const).find(
-    (option) => options[option] !== undefined && !action.options.includes(option),
-  );
-  if (strange !== undefined) {
-    const flag = strange === 'dataLog' ? 'data-log' : strange;
-    throw new CommandError('usage', `--${flag} means nothing to ${command} ${name}; ${usage}`);
-  }
-  if (args.length !== action.argsWanted) {
-    throw new CommandError('usage', `${args.length} arguments for ${command} ${name}; ${usage}`);
-  }
-  const output = new Output(options);
-  try {
-    return await action.run(output, args, options);
-  } catch (error) {
-    if (output.isGone) return exitCodes.ok;
-    throw error;
-  } finally {
-    await output.end();
   }
 }

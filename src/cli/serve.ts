@@ -25,7 +25,7 @@ import {
   zooKeeperVersion,
 } from '../server/index.ts';
 import { isStorageError } from '../storage/index.ts';
-import type { OptionValues } from './commands.ts';
+import type { OptionValues } from './command.ts';
 import { CommandError, exitCodes } from './exit-codes.ts';
 import { isLogLevel, LazyLogger } from './logger.ts';
 import type { MetricsServer } from './metrics.ts';

@@ -21,20 +21,19 @@ import {
   type StorageError,
   versionFolder,
 } from '../storage/index.ts';
-import type { OptionValues } from './commands.ts';
+import { Columns } from './columns.ts';
+import type { Context, OptionValues } from './command.ts';
 import { CommandError, exitCodes } from './exit-codes.ts';
+import { type Action, filesOf, runAction } from './file-actions.ts';
 import {
-  type Action,
   aclJson,
   aclText,
-  Columns,
   dataJson,
   dataText,
   escaped,
   foundCode,
   hex,
   type Output,
-  runAction,
   timeText,
 } from './output.ts';
 
@@ -44,8 +43,12 @@ const actions = {
   diff: { usage: 'diff FILE FILE', argsWanted: 2, options: [], run: diff },
 } satisfies Record<string, Action>;
 
-export function snapshot(args: readonly string[], options: OptionValues): Promise<number> {
-  return runAction('snapshot', actions, args, options);
+export function snapshot(
+  context: Context,
+  args: readonly string[],
+  options: OptionValues,
+): Promise<number> {
+  return runAction('snapshot', actions, context, args, options);
 }
 
 // ── dump ──────────────────────────────────────────────────────────────────────────────────────────
@@ -54,7 +57,7 @@ async function dump(output: Output, [path = '']: readonly string[]): Promise<num
   await checkFile(path);
   try {
     const sink = output.isJson ? jsonSink(output) : columnSink(output);
-    const summary = await dumpSnapshot(path, sink, output.files);
+    const summary = await dumpSnapshot(path, sink, filesOf(output));
     sink.end();
     if (output.isJson) output.record({ record: 'end', ...summaryJson(summary) });
     await output.drained();
@@ -185,7 +188,7 @@ async function snapshotPaths(output: Output, target: string): Promise<string[]> 
     return [target];
   }
   const folder = await folderOf(target);
-  const files = await listSnapshots(output.files, folder);
+  const files = await listSnapshots(filesOf(output), folder);
   if (files.length === 0) throw new CommandError('usage', `no snapshot is in ${escaped(folder)}`);
   return files.map(({ path }) => path);
 }
@@ -198,7 +201,7 @@ async function verifySnapshot(output: Output, path: string): Promise<Verified> {
   let before: string | undefined;
   for (let look = 0; look < looksMax; look++) {
     try {
-      const summary = await dumpSnapshot(path, nobody, output.files);
+      const summary = await dumpSnapshot(path, nobody, filesOf(output));
       return { state: 'sound', summary, fault: null };
     } catch (error) {
       if (output.isGone || !isDamage(error)) throw unreadable(error, path);
@@ -232,7 +235,7 @@ async function diff(output: Output, [left = '', right = '']: readonly string[]):
         columns?.row(kind, escaped(path), fields.join(',') || '-');
         if (columns === undefined) output.record({ record: 'difference', kind, path, fields });
       },
-      output.files,
+      filesOf(output),
     );
   } catch (error) {
     if (output.isGone || !isDamage(error)) throw unreadable(error, left);

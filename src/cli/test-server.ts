@@ -9,7 +9,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { constants } from 'node:os';
 import { startServer } from '../server/index.ts';
-import type { OptionValues } from './commands.ts';
+import type { OptionValues } from './command.ts';
 import { CommandError, exitCodes } from './exit-codes.ts';
 
 export async function testServer(args: readonly string[], options: OptionValues): Promise<number> {
@@ -26,7 +26,8 @@ export async function testServer(args: readonly string[], options: OptionValues)
   });
   const [command, ...rest] = args;
   if (command === undefined) {
-    process.stdout.write(`${server.address}\n`);
+    const { address } = server;
+    process.stdout.write(options.json ? `${JSON.stringify({ address })}\n` : `${address}\n`);
     await Promise.race([once(process, 'SIGTERM'), once(process, 'SIGINT')]);
     return exitCodes.ok;
   }

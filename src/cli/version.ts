@@ -1,19 +1,18 @@
 /** `drover version`. */
 
 import { droverVersion, zooKeeperVersion } from '../server/index.ts';
-import type { OptionValues } from './commands.ts';
+import type { Context } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 
-export function version({ json }: OptionValues): number {
+export function version({ output }: Context): number {
   const facts = {
     drover: droverVersion(),
     zooKeeper: zooKeeperVersion,
     node: process.versions.node,
   };
-  process.stdout.write(
-    json
-      ? `${JSON.stringify(facts)}\n`
-      : `drover ${facts.drover}, like ZooKeeper ${facts.zooKeeper}, on Node ${facts.node}\n`,
-  );
+  if (output.isJson) output.record(facts);
+  else {
+    output.line(`drover ${facts.drover}, like ZooKeeper ${facts.zooKeeper}, on Node ${facts.node}`);
+  }
   return exitCodes.ok;
 }

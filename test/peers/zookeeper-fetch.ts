@@ -1,5 +1,7 @@
 /**
- * Finds Apache ZooKeeper servers to test against, and fetches those that are not here yet.
+ * Finds Apache ZooKeeper servers to test against, and fetches those that are not here yet. What makes a
+ * server of what is here is the product's own knowledge (src/cli/apache.ts); tests also fetch by mvn, to
+ * have the newest, and install packages.
  *
  *   ZOOKEEPER_HOME   a binary release as Apache ships it: lib/*.jar        apache-<version>
  *   Maven Central    else the newest 3.9.x, copied into .peers/            apache-<version>
@@ -16,13 +18,9 @@ import { mkdir, mkdtemp, readdir, readFile, rename, rm, stat, writeFile } from '
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { debianPeer, homePeer, peerAt, type ZooKeeperPeer } from '../../src/cli/apache.ts';
 
-export interface ZooKeeperPeer {
-  /** Such as `apache-3.9.5` or `debian-3.8.0`. */
-  readonly name: string;
-  readonly version: string;
-  readonly classPath: string;
-}
+export type { ZooKeeperPeer };
 
 export interface MissingPeer {
   readonly name: string;
@@ -38,17 +36,7 @@ export interface FoundPeers {
 type Log = (line: string) => void;
 
 const pom = fileURLToPath(new URL('pom.xml', import.meta.url));
-const store = fileURLToPath(new URL('../../.peers/', import.meta.url));
-const debianJars = '/usr/share/java';
-/** zookeeper.jar's manifest names most of what it needs; a log to print to and half of netty it does not. */
-const debianClassPath = [
-  'zookeeper.jar',
-  'slf4j-simple.jar',
-  'netty-codec.jar',
-  'netty-resolver.jar',
-  'netty-transport-native-unix-common.jar',
-];
-
+export const store = fileURLToPath(new URL('../../.peers/', import.meta.url));
 const fetchTimeoutMs = 10 * 60_000;
 const failureKeptMs = 10 * 60_000;
 
@@ -88,7 +76,7 @@ const apache = {
   how: "Set ZOOKEEPER_HOME to an unpacked binary release, or install 'mvn' and be online.",
   async get(log: Log): Promise<ZooKeeperPeer> {
     const home = process.env.ZOOKEEPER_HOME;
-    if (home) return peerAt(join(home, 'lib'), `ZOOKEEPER_HOME is ${home}, without`);
+    if (home) return homePeer(home);
     if (!(await newestInStore())) {
       await once('maven', async () => {
         if (await newestInStore()) return; // somebody else fetched it while we waited
@@ -105,30 +93,14 @@ const debian = {
   name: 'debian-3.8.0',
   how: "On Debian or Ubuntu, run 'apt-get install libzookeeper-java libnetty-java' as root.",
   async get(log: Log): Promise<ZooKeeperPeer> {
-    const jars = debianClassPath.map((jar) => join(debianJars, jar));
-    if (!jars.every((jar) => existsSync(jar))) {
-      // The package `zookeeper` only adds a user and start scripts to these.
-      const packages = ['libzookeeper-java', 'libslf4j-java', 'libnetty-java'];
-      await once('debian', () => aptInstall(packages, log));
-    }
-    const version = await zooKeeperVersion(debianJars, 'Debian has no');
-    return { name: `debian-${version}`, version, classPath: jars.join(':') };
+    const here = await debianPeer().catch(() => undefined);
+    if (here !== undefined) return here;
+    // The package `zookeeper` only adds a user and start scripts to these.
+    const packages = ['libzookeeper-java', 'libslf4j-java', 'libnetty-java'];
+    await once('debian', () => aptInstall(packages, log));
+    return debianPeer();
   },
 };
-
-async function peerAt(folder: string, otherwise: string): Promise<ZooKeeperPeer> {
-  const version = await zooKeeperVersion(folder, otherwise);
-  return { name: `apache-${version}`, version, classPath: join(folder, '*') };
-}
-
-async function zooKeeperVersion(folder: string, otherwise: string): Promise<string> {
-  const names = existsSync(folder) ? await readdir(folder) : [];
-  for (const name of names) {
-    const version = /^zookeeper-(\d+\.\d+\.\d+)\.jar$/.exec(name)?.[1];
-    if (version) return version;
-  }
-  throw new Error(`${otherwise} ${join(folder, 'zookeeper-<version>.jar')}`);
-}
 
 async function newestInStore(): Promise<string | undefined> {
   const names = existsSync(store) ? await readdir(store) : [];
@@ -153,8 +125,8 @@ async function copyFromMaven(log: Log): Promise<void> {
       ];
       return run('mvn', [...goal, `-Dzookeeper.version=${version}`, `-DoutputDirectory=${folder}`]);
     });
-    const version = await zooKeeperVersion(folder, 'Maven brought no');
-    await rename(folder, join(store, `apache-${version}`));
+    const { name } = await peerAt(folder, 'Maven brought no');
+    await rename(folder, join(store, name));
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
@@ -172,7 +144,7 @@ async function firstThatWorks<T>(choices: T[], work: (choice: T) => Promise<void
   throw failure;
 }
 
-async function aptInstall(packages: string[], log: Log): Promise<void> {
+export async function aptInstall(packages: string[], log: Log): Promise<void> {
   if (process.getuid?.() !== 0) throw new Error('only root can install packages');
   log(`installing ${packages.join(', ')} with apt-get`);
   const wait = ['-o', 'DPkg::Lock::Timeout=300'];
@@ -184,7 +156,7 @@ async function aptInstall(packages: string[], log: Log): Promise<void> {
  * One process at a time does the work named; one that waited does it again, so the work looks first.
  * The lock saves work and guards nothing: what is fetched becomes visible in one rename.
  */
-async function once(name: string, work: () => Promise<void>): Promise<void> {
+export async function once(name: string, work: () => Promise<void>): Promise<void> {
   await mkdir(store, { recursive: true });
   const failed = join(store, `${name}.failed`);
   const unlock = await lock(join(store, `${name}.lock`));
@@ -229,7 +201,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-async function runs(command: string, ...args: string[]): Promise<boolean> {
+export async function runs(command: string, ...args: string[]): Promise<boolean> {
   return run(command, args).then(
     () => true,
     () => false,
@@ -267,7 +239,7 @@ export function isErrno(error: unknown, code: string): boolean {
 }
 
 /** The first line is enough for a person; Maven prints dozens. */
-function reason(error: unknown): string {
+export function reason(error: unknown): string {
   const message = error instanceof Error ? error.message : String(error);
   return message.split('\n')[0]!.slice(0, 300);
 }

@@ -1,0 +1,232 @@
+/**
+ * `drover backup` and `drover restore`, on an embedded server and on an ensemble alike.
+ *
+ *   through a client     a tree file; goes back into any server, as new nodes      backup.ts
+ *   --data DIR           the files of a server that is stopped: exact, Stats and sessions too
+ *   --admin URL          a snapshot that a running server makes of itself (3.9 and ours): the same
+ *
+ * The last two make a data directory: `drover serve --data` and `drover ensemble import --from` run it.
+ */
+
+import { createWriteStream, existsSync } from 'node:fs';
+import { mkdir, rename, rm, stat } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { parseSnapshotName, versionFolder } from '../storage/index.ts';
+import { backupTree } from './backup.ts';
+import type { Context, OptionValues } from './command.ts';
+import { toServer } from './copy-commands.ts';
+import { copyDataDirectory, settledData } from './ensemble-import.ts';
+import { CommandError, exitCodes } from './exit-codes.ts';
+import { escaped, foundCode, hex } from './output.ts';
+import { refuseInBrowser } from './places.ts';
+import { readTreeFile } from './tree-file.ts';
+
+const snapshotTimeoutMs = 10 * 60_000;
+
+export async function backup(
+  context: Context,
+  [place = '', path]: readonly string[],
+  options: OptionValues,
+): Promise<number> {
+  refuseInBrowser(context);
+  if (options.data !== undefined && options.admin !== undefined) {
+    throw new CommandError('usage', 'either --data or --admin');
+  }
+  if (options.data !== undefined) return backupFiles(context, place, options);
+  if (options.admin !== undefined) return backupByAdmin(context, place, options);
+  if (existsSync(place) && options.overwrite !== true) {
+    throw new CommandError(
+      'refused',
+      `${escaped(place)} is there already; --overwrite replaces it`,
+    );
+  }
+  const { output, signal } = context;
+  const client = await context.client();
+  const root = context.path(path ?? '/');
+  const { nodes, ephemerals, zxid, rounds } = await backupTree(client, {
+    root,
+    file: place,
+    signal,
+    withoutAcl: options.acl === false,
+    onProgress: (round, count) =>
+      output.status(() =>
+        round === 0 ? `reading: ${count} nodes` : `looking over, ${round}: ${count} nodes`,
+      ),
+  });
+  if (output.isJson) output.record({ file: place, root, nodes, ephemerals, zxid, rounds });
+  else if (zxid !== null) {
+    output.tell(`${nodes} nodes as of zxid ${hex(zxid)} in ${escaped(place)}${noted(ephemerals)}`);
+  }
+  if (zxid !== null || options.fuzzy === true) return exitCodes.ok;
+  output.tell(
+    `${nodes} nodes in ${escaped(place)}, but not of one moment: the tree kept changing through ${rounds} looks; take it at a quieter time, use --admin or --data, or say --fuzzy if that will do`,
+  );
+  return foundCode;
+}
+
+function noted(ephemerals: number): string {
+  return ephemerals === 0 ? '' : `; ${ephemerals} of them ephemeral, which no restore makes again`;
+}
+
+async function backupFiles(
+  { output }: Context,
+  place: string,
+  options: OptionValues,
+): Promise<number> {
+  const dataDir = resolve(String(options.data));
+  const dataLogDir = typeof options.dataLog === 'string' ? resolve(options.dataLog) : undefined;
+  const folder = await newFolder(place);
+  const { lastZxid, files } = await copyDataDirectory({ dataDir, dataLogDir }, folder, (path) =>
+    output.status(`copying ${escaped(path)}`),
+  ).catch(async (error) => {
+    await rm(folder, { recursive: true, force: true });
+    throw error;
+  });
+  if (output.isJson) output.record({ folder, files, zxid: lastZxid });
+  else output.tell(`${files} files, up to zxid ${hex(lastZxid)}, in ${escaped(place)}`);
+  return exitCodes.ok;
+}
+
+/** The password, where one is wanted, comes from DROVER_ADMIN_AUTH and never from the command line. */
+async function backupByAdmin(
+  { output, signal, environment }: Context,
+  place: string,
+  options: OptionValues,
+): Promise<number> {
+  const base = adminUrl(String(options.admin));
+  const folder = await newFolder(place);
+  const files = join(folder, versionFolder);
+  const late = AbortSignal.timeout(snapshotTimeoutMs);
+  const auth = environment.DROVER_ADMIN_AUTH;
+  try {
+    const response = await fetch(new URL('snapshot?streaming=true', base), {
+      signal: AbortSignal.any([signal, late]),
+      headers: auth ? { authorization: auth } : {},
+    }).catch((error) => {
+      signal.throwIfAborted();
+      const why = error.cause?.message ?? error.message;
+      throw new CommandError('unreachable', `${base.href}: ${why}; is the admin server on?`, {
+        cause: error,
+      });
+    });
+    if (!response.ok || response.body === null) {
+      throw new CommandError(
+        'refused',
+        `${base.href} answered ${response.status}: ${adminAnswer(response.status)}`,
+      );
+    }
+    const zxid = response.headers.get('last_zxid') ?? '';
+    const name = `snapshot.${zxid.replace(/^0x/, '')}`;
+    if (parseSnapshotName(files, name) === null) {
+      throw new CommandError(
+        'refused',
+        `${base.href} sent no snapshot: its last_zxid is ${escaped(zxid)}`,
+      );
+    }
+    await mkdir(files, { recursive: true, mode: 0o700 });
+    const temporary = join(files, '.drover-new-snapshot');
+    const body = Readable.fromWeb(response.body as Parameters<typeof Readable.fromWeb>[0]);
+    await pipeline(body, createWriteStream(temporary, { mode: 0o600, flush: true }), { signal });
+    await rename(temporary, join(files, name));
+    const { lastZxid } = await settledData({ snapshots: files, logs: files });
+    const { size } = await stat(join(files, name));
+    if (output.isJson) output.record({ folder, zxid: lastZxid, bytes: size });
+    else
+      output.tell(`a snapshot of ${size} bytes, up to zxid ${hex(lastZxid)}, in ${escaped(place)}`);
+    return exitCodes.ok;
+  } catch (error) {
+    await rm(folder, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+function adminUrl(text: string): URL {
+  try {
+    const url = new URL(/^https?:\/\//.test(text) ? text : `http://${text}`);
+    if (url.pathname === '/') url.pathname = '/commands/';
+    if (!url.pathname.endsWith('/')) url.pathname += '/';
+    return url;
+  } catch (cause) {
+    throw new CommandError('usage', `--admin ${escaped(text)}: host:8080 or a URL is wanted`, {
+      cause,
+    });
+  }
+}
+
+function adminAnswer(status: number): string {
+  if (status === 401 || status === 403)
+    return 'it wants to know who asks: put "digest user:password" into DROVER_ADMIN_AUTH';
+  if (status === 404) return 'that server is older than 3.9';
+  if (status === 429) return 'it took one a short while ago: admin.rateLimiterIntervalInMS';
+  if (status === 503) return 'snapshots are switched off: admin.snapshot.enabled';
+  return 'look into its log';
+}
+
+/** A backup never goes over another. */
+async function newFolder(place: string): Promise<string> {
+  const folder = resolve(place);
+  if (existsSync(folder)) {
+    throw new CommandError('refused', `${escaped(place)} is there already; name a new folder`);
+  }
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+  return folder;
+}
+
+export async function restore(
+  context: Context,
+  [place = '', path]: readonly string[],
+  options: OptionValues,
+): Promise<number> {
+  refuseInBrowser(context);
+  const status = await stat(place).catch(() => undefined);
+  if (status === undefined) throw new CommandError('data', `there is no ${escaped(place)}`);
+  if (status.isDirectory()) return restoreFiles(context, place, options);
+  if (options.data !== undefined) {
+    throw new CommandError(
+      'usage',
+      `${escaped(place)} is a tree file, which goes back through a server; --data is for backups that are folders`,
+    );
+  }
+  const to = context.path(path ?? '/');
+  const source = {
+    name: place,
+    root: '/',
+    nodes: (signal: AbortSignal) => readTreeFile(place, {}, signal),
+  };
+  const target = { kind: 'here' as const, name: to, path: to };
+  const withoutAcl = options.acl === false;
+  const onConflict =
+    options.overwrite === true ? 'overwrite' : options.merge === true ? 'skip' : 'fail';
+  return toServer(context, source, target, {
+    mirrors: options.delete === true,
+    onConflict,
+    withoutAcl,
+    options,
+  });
+}
+
+async function restoreFiles(
+  { output }: Context,
+  place: string,
+  { data }: OptionValues,
+): Promise<number> {
+  if (typeof data !== 'string') {
+    const message = `${escaped(place)} is a data directory: restore it into a new one with --data DIR, or make an ensemble of it with drover ensemble import --from ${escaped(place)}`;
+    throw new CommandError('usage', message);
+  }
+  const folder = await newFolder(data);
+  try {
+    const { lastZxid, files } = await copyDataDirectory({ dataDir: resolve(place) }, folder);
+    if (output.isJson) output.record({ folder, files, zxid: lastZxid });
+    else
+      output.tell(
+        `${files} files, up to zxid ${hex(lastZxid)}; drover serve --data ${escaped(data)} runs them`,
+      );
+    return exitCodes.ok;
+  } catch (error) {
+    await rm(folder, { recursive: true, force: true });
+    throw error;
+  }
+}

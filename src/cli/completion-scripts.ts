@@ -1,0 +1,88 @@
+/**
+ * Completion for bash, zsh and fish: short scripts that hand the line to `drover complete` and take what
+ * it prints, `value<TAB>about` a line. What was typed is passed on as it is and never evaluated.
+ */
+
+import type { Client } from '../client/index.ts';
+import type { Context } from './command.ts';
+import { complete } from './completion.ts';
+import { CommandError, exitCodes } from './exit-codes.ts';
+import { escaped } from './output.ts';
+import { tokens } from './tokens.ts';
+
+const bash = `_drover() {
+  local line="\${COMP_LINE:0:COMP_POINT}" found IFS=$'\\n'
+  found=$(drover complete -- "\${line#* }" 2>/dev/null | cut -f1)
+  COMPREPLY=($found)
+  # Bash replaces what stands behind the last colon or equals sign alone.
+  local word="\${line##*[[:space:]]}" kept
+  kept="\${word%"\${word##*[:=]}"}"
+  if [[ -n "$kept" ]]; then COMPREPLY=("\${COMPREPLY[@]#"$kept"}"); fi
+}
+complete -o nospace -o default -F _drover drover
+`;
+
+const zsh = `#compdef drover
+_drover() {
+  local -a values abouts
+  local value about
+  while IFS=$'\\t' read -r value about; do
+    values+=("$value")
+    abouts+=("$value\${about:+  -- $about}")
+  done < <(drover complete -- "\${LBUFFER#* }" 2>/dev/null)
+  (( \${#values} )) && compadd -U -Q -S '' -l -d abouts -a values
+}
+compdef _drover drover
+`;
+
+const fish = `function __drover_complete
+  set -l line (commandline -cp | string replace -r '^\\S+\\s' '')
+  drover complete -- "$line" 2>/dev/null
+end
+complete -c drover -f -a '(__drover_complete)'
+`;
+
+const scripts: Readonly<Record<string, string>> = { bash, zsh, fish };
+
+export async function completion(
+  { output }: Context,
+  [shell = '']: readonly string[],
+): Promise<number> {
+  if (!Object.hasOwn(scripts, shell)) {
+    const all = Object.keys(scripts).join(', ');
+    throw new CommandError('usage', `${escaped(shell)}: there are scripts for ${all}`);
+  }
+  if (output.isJson) output.record({ shell, script: scripts[shell] });
+  else output.write(scripts[shell]!);
+  return exitCodes.ok;
+}
+
+export async function completeLine(
+  context: Context,
+  [line = '']: readonly string[],
+): Promise<number> {
+  const { commands, output, environment } = context;
+  const opened: Client[] = [];
+  const client = async (): Promise<Client | null> => {
+    const server = serverIn(line);
+    if (server === undefined) return context.client().catch(() => null);
+    const other = await context.connect(server).catch(() => null);
+    if (other !== null) opened.push(other);
+    return other;
+  };
+  const contexts = async () => (await import('./contexts.ts')).contextNames(environment);
+  const { candidates } = await complete(line, { commands, cwd: '/', client, contexts });
+  await Promise.all(opened.map((each) => each.close()));
+  for (const { value, about } of candidates) {
+    if (output.isJson) output.record({ value, about });
+    else output.line(`${value}\t${about}`);
+  }
+  return exitCodes.ok;
+}
+
+/** Where the line itself goes. */
+function serverIn(line: string): string | undefined {
+  const words = tokens(line);
+  const at = words.findIndex((word) => word === '--server' || word === '-server');
+  return at === -1 ? undefined : words[at + 1];
+}

@@ -1,0 +1,72 @@
+/** Help, out of the table: all commands in their groups, or one of them. */
+
+import { type CommandTable, commandNames, findCommand, groups } from './command.ts';
+import { CommandError } from './exit-codes.ts';
+import { helpOf, nameOf, optionsOf } from './parse.ts';
+import { escaped } from './words.ts';
+
+export function overview(commands: CommandTable): string {
+  const names = Object.entries(commands);
+  const width = Math.max(...names.map(([name]) => name.length));
+  const sections = Object.entries(groups).map(([group, title]) => {
+    const lines = names
+      .filter(([, command]) => command.group === group)
+      .map(([name, { about }]) => `  ${name.padEnd(width)}  ${about}`);
+    return lines.length === 0 ? '' : `${title}:\n${lines.join('\n')}\n\n`;
+  });
+  return `Usage: drover [--server HOSTS[/chroot]] command [options] [arguments]
+       drover shell
+
+${sections.join('')}drover help COMMAND says more of one. --json works with all of them.
+`;
+}
+
+export function helpText(commands: CommandTable, name?: string): string {
+  if (name === undefined) return overview(commands);
+  const command = findCommand(commands, name);
+  if (command === undefined) throw new CommandError('usage', unknownCommand(commands, name));
+  return helpOf(command);
+}
+
+/** The table itself, for programs. */
+export function tableJson(commands: CommandTable, name?: string): object[] {
+  const chosen = name === undefined ? Object.values(commands) : [findCommand(commands, name)!];
+  return chosen.map((command) => {
+    const { usage, about, group, aliases = [], writes = false } = command;
+    const { own, shared } = optionsOf(command);
+    const options = [...own, ...shared].map((option) => ({
+      flags: option.flags,
+      about: option.about,
+    }));
+    return { name: nameOf(command), usage, about, group, aliases, writes, options };
+  });
+}
+
+/** One sentence, with the name that was probably meant. */
+export function unknownCommand(commands: CommandTable, name: string): string {
+  const near = commandNames(commands)
+    .map((each) => ({ each, distance: distanceOf(name.toLowerCase(), each.toLowerCase()) }))
+    .filter(({ each, distance }) => distance <= Math.max(1, Math.floor(each.length / 3)))
+    .sort((a, b) => a.distance - b.distance)[0];
+  const shown = `"${escaped(name).slice(0, 60)}"`;
+  return `Command not found: ${shown}; ${near ? `is ${near.each} meant?` : 'help lists them all'}`;
+}
+
+/** Letters to change, add, drop or swap. Names are short, so the plain table will do. */
+function distanceOf(a: string, b: string): number {
+  if (Math.abs(a.length - b.length) > 3) return 99;
+  let before = Array.from({ length: b.length + 1 }, (_, i) => i);
+  let last: number[] = [];
+  for (let i = 1; i <= a.length; i++) {
+    const row = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const isSame = a[i - 1] === b[j - 1];
+      row[j] = Math.min(before[j]! + 1, row[j - 1]! + 1, before[j - 1]! + (isSame ? 0 : 1));
+      const isSwapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
+      if (isSwapped) row[j] = Math.min(row[j]!, last[j - 2]! + 1);
+    }
+    last = before;
+    before = row;
+  }
+  return before[b.length]!;
+}

@@ -1,0 +1,198 @@
+/**
+ * Runs one command of the table: words in, an exit code out.
+ *
+ * Whoever calls it, argv, a prompt, a script, a browser, gives streams, a session and a signal; what the
+ * command throws becomes a sentence on standard error, or with --json an object, and a code.
+ */
+
+import { ArgumentError, ConnectError, isZkError, type WatchEvent } from '../client/index.ts';
+import type { Command, CommandTable, Context, OptionValues, ShellControl } from './command.ts';
+import { CommandError, exitCodes } from './exit-codes.ts';
+import { escaped, jsonLine, Output, type OutputStreams } from './output.ts';
+import { nameOf, type Parsed, parse } from './parse.ts';
+import { resolvePath } from './paths.ts';
+import { CliSession } from './session.ts';
+import { namesTarget, targetOf } from './target.ts';
+
+export interface Surface {
+  readonly commands: CommandTable;
+  readonly kind: Context['surface'];
+  readonly environment: Context['environment'];
+  readonly streams: OutputStreams;
+  readonly shell: ShellControl | null;
+  /** What `--json` and the connection options are where a line says nothing: a shell's own. */
+  readonly defaults?: OptionValues;
+  /** The session that lines share. Without it, each command has its own. */
+  readonly session?: CliSession;
+  /** Asks the person at the terminal; undefined where there is none. */
+  readonly ask?: ((question: string, signal: AbortSignal) => Promise<string>) | undefined;
+  /** All of standard input; null where it is not for the command. */
+  readonly input: () => Promise<Buffer | null>;
+  readonly onEvent?: (event: WatchEvent) => void;
+}
+
+export async function runCommand(
+  command: Command,
+  tokens: readonly string[],
+  surface: Surface,
+  signal: AbortSignal,
+): Promise<number> {
+  const gone = new AbortController();
+  const streams = { ...surface.streams, onGone: () => gone.abort() };
+  let parsed: Parsed;
+  const plain = new Output({}, streams);
+  try {
+    parsed = parse(command, tokens, {
+      out: (text) => plain.write(text),
+      err: (text) => plain.remark(text),
+    });
+  } catch (error) {
+    return parseEnd(error);
+  } finally {
+    await plain.end();
+  }
+  const options = { ...surface.defaults, ...withoutEmpty(parsed.options) };
+  const output = new Output(options, streams);
+  const all = AbortSignal.any([signal, gone.signal]);
+  const isOwn = surface.session === undefined || namesTarget(parsed.options);
+  const session = isOwn
+    ? new CliSession(() => targetOf(options, surface.environment), {
+        onChange: (sentence) => output.tell(sentence),
+      })
+    : surface.session!;
+  const context = contextOf(session, output, all, surface);
+  try {
+    checkSurface(command, surface);
+    if (command.writes && (await session.target()).readOnly) {
+      const { origin } = await session.target();
+      throw new CommandError(
+        'refused',
+        `${nameOf(command)} writes, and ${origin === 'default' ? 'this' : origin} is read-only`,
+      );
+    }
+    return await command.run(context, parsed.args, options);
+  } catch (error) {
+    if (output.isGone) return exitCodes.ok;
+    await output.drained(); // what was found stands before what went wrong
+    return explain(error, output, all);
+  } finally {
+    if (isOwn) await session.close();
+    await output.end();
+  }
+}
+
+/** An option that may be given often is an empty list where it was not given. */
+function withoutEmpty(options: OptionValues): OptionValues {
+  return Object.fromEntries(
+    Object.entries(options).filter(([, value]) => !(Array.isArray(value) && value.length === 0)),
+  );
+}
+
+function parseEnd(error: unknown): number {
+  const { code, exitCode } = error as { code?: unknown; exitCode?: unknown };
+  if (typeof code !== 'string' || !code.startsWith('commander.')) throw error;
+  return exitCode === 0 ? exitCodes.ok : exitCodes.usage;
+}
+
+function checkSurface({ only, usage }: Command, { kind }: Surface): void {
+  const isShell = kind === 'shell' || kind === 'script';
+  if (only === 'shell' && !isShell) {
+    throw new CommandError('usage', `${usage} means something in drover shell alone`);
+  }
+  if (only === 'argv' && kind !== 'argv') {
+    throw new CommandError('usage', `${usage} is run by itself: drover ${usage}`);
+  }
+}
+
+function contextOf(
+  session: CliSession,
+  output: Output,
+  signal: AbortSignal,
+  surface: Surface,
+): Context {
+  const cwd = surface.shell?.cwd ?? '/';
+  return {
+    commands: surface.commands,
+    output,
+    signal,
+    cwd,
+    environment: surface.environment,
+    surface: surface.kind,
+    shell: surface.shell,
+    client: () => connecting(session, output, signal),
+    target: () => session.target(),
+    connect: (servers, options) => session.connect(signal, servers, options),
+    path: (text) => resolvePath(cwd, text),
+    input: surface.input,
+    event: (event) => surface.onEvent?.(event),
+    async confirm(question, { yes }) {
+      if (yes === true || surface.ask === undefined) return true;
+      const answer = await surface.ask(`${question} [y/N] `, signal);
+      return /^\s*y(es)?\s*$/i.test(answer);
+    },
+  };
+}
+
+/** Looking for a server may take seconds, and is said then. */
+async function connecting(session: CliSession, output: Output, signal: AbortSignal) {
+  const { servers } = await session.target();
+  const look = () => output.status(`looking for a server: ${escaped(servers)}`);
+  const timer = setInterval(look, 250);
+  try {
+    return await session.client(signal);
+  } finally {
+    clearInterval(timer);
+  }
+}
+
+interface Explained {
+  readonly code: string;
+  readonly exitCode: number;
+  readonly message: string;
+  readonly path?: string | undefined;
+}
+
+export function explain(error: unknown, output: Output, signal: AbortSignal): number {
+  const explained = explanationOf(error, signal);
+  if (explained === null) throw error;
+  const { code, exitCode, message, path } = explained;
+  if (output.isJson) {
+    output.remark(jsonLine({ error: { code, message, ...(path !== undefined && { path }) } }));
+  } else output.tell(message);
+  return exitCode;
+}
+
+function explanationOf(error: unknown, signal: AbortSignal): Explained | null {
+  if (signal.aborted && (error === signal.reason || (error as Error)?.name === 'AbortError')) {
+    return { code: 'INTERRUPTED', exitCode: exitCodes.interrupted, message: 'interrupted' };
+  }
+  if (error instanceof CommandError) {
+    const kinds = Object.entries(exitCodes);
+    const kind = kinds.find(([, code]) => code === error.exitCode)?.[0] ?? 'error';
+    return { code: kind.toUpperCase(), exitCode: error.exitCode, message: error.message };
+  }
+  if (isZkError(error)) {
+    const isLost = error.outcomeUnknown || error.code === 'CONNECTION_LOSS';
+    const isOver = error.code === 'SESSION_EXPIRED' || error.code === 'AUTH_FAILED';
+    const exitCode = isLost
+      ? exitCodes.unknown
+      : isOver
+        ? exitCodes.unreachable
+        : exitCodes.refused;
+    return { code: error.code, exitCode, message: error.message, path: error.path };
+  }
+  if (error instanceof ConnectError) {
+    const message = `${error.message}; is it running, and is --server right?`;
+    return { code: error.code, exitCode: exitCodes.unreachable, message };
+  }
+  if (error instanceof ArgumentError) {
+    const message = escaped(error.message);
+    return { code: 'USAGE', exitCode: exitCodes.usage, message };
+  }
+  // Errors that somebody foresaw have a name of their own as their code; Node's ERR_… are ours to mend.
+  const { code, message } = error as { code?: unknown; message?: unknown };
+  if (typeof code === 'string' && /^(?!ERR_)[A-Z][A-Z_]+$/.test(code)) {
+    return { code, exitCode: exitCodes.refused, message: String(message) };
+  }
+  return null;
+}

@@ -1,0 +1,99 @@
+/**
+ * One session for one or many commands: opened when first needed, closed once.
+ *
+ * In: where to go, and what to say when the link is lost. Out: a connected `Client`. `reconnect` and
+ * `disconnect` are zkCli's `connect` and `close`: after a `disconnect` nothing is opened by itself.
+ */
+
+import { type Client, type ClientOptions, connect } from '../client/index.ts';
+import type { Target } from './command.ts';
+import { CommandError } from './exit-codes.ts';
+
+export interface SessionHooks {
+  /** Told of links lost and found, and of sessions that ended. */
+  readonly onChange?: (sentence: string) => void;
+  /** A shell outlives its session: a new one is begun. */
+  readonly renew?: boolean;
+}
+
+export class CliSession {
+  readonly #resolve: () => Promise<Target>;
+  readonly #hooks: SessionHooks;
+  #target: Promise<Target> | undefined;
+  #client: Promise<Client> | undefined;
+  #isDisconnected = false;
+
+  constructor(resolve: () => Promise<Target>, hooks: SessionHooks = {}) {
+    this.#resolve = resolve;
+    this.#hooks = hooks;
+  }
+
+  target(): Promise<Target> {
+    this.#target ??= this.#resolve();
+    return this.#target;
+  }
+
+  /** The client if there is one, for prompts and completion: nothing is opened. */
+  async opened(): Promise<Client | null> {
+    return (await this.#client?.catch(() => null)) ?? null;
+  }
+
+  async client(signal: AbortSignal): Promise<Client> {
+    if (this.#isDisconnected) {
+      throw new CommandError('unreachable', 'Not connected; connect [host:port] opens a session');
+    }
+    this.#client ??= this.#open(signal);
+    try {
+      return await this.#client;
+    } catch (error) {
+      this.#client = undefined; // the next line may have more luck
+      throw error;
+    }
+  }
+
+  async connect(
+    signal: AbortSignal,
+    servers?: string,
+    options: ClientOptions = {},
+  ): Promise<Client> {
+    const target = await this.target();
+    return connect(servers ?? target.servers, { ...target.client, ...options, signal });
+  }
+
+  async reconnect(signal: AbortSignal, servers?: string): Promise<void> {
+    await this.close();
+    if (servers !== undefined) {
+      const before = await this.target();
+      this.#target = Promise.resolve({ ...before, servers, origin: 'connect' });
+    }
+    this.#isDisconnected = false;
+    await this.client(signal);
+  }
+
+  async disconnect(): Promise<void> {
+    await this.close();
+    this.#isDisconnected = true;
+  }
+
+  async close(): Promise<void> {
+    const client = await this.opened();
+    this.#client = undefined;
+    await client?.close();
+  }
+
+  async #open(signal: AbortSignal): Promise<Client> {
+    const client = await this.connect(signal, undefined, { renew: this.#hooks.renew === true });
+    const { onChange } = this.#hooks;
+    if (onChange === undefined) return client;
+    let server = client.server;
+    client.on('state', ({ name }, before) => {
+      if (name === 'suspended') onChange(`lost ${server ?? 'the server'}; looking for another`);
+      if (name === 'connected' && before.name !== 'connected') {
+        server = client.server;
+        onChange(`connected to ${server ?? 'a server'} again`);
+      }
+      if (name === 'expired') onChange('the session expired; its ephemeral nodes are gone');
+    });
+    return client;
+  }
+}

@@ -1,0 +1,197 @@
+/**
+ * The one member that plans: it reads who is in the group, computes one assignment, and writes to each
+ * member what is new for it. All others read nothing but their own node.
+ *
+ * What it costs: one list and one read for each change of the group, one write for each member whose
+ * part changed, and nothing for those whose part stays. A new planner reads all parts once, and goes on
+ * from there, so that a change of planner moves nothing.
+ *
+ * Every write is one multi with a check of /plan, whose version each new planner moves. A planner of
+ * before is refused by that check and stops. Members that registered but follow no plan, as Java's, are
+ * given parts like all others and do not heed them: keep a group in one mode.
+ */
+
+import { isZkError, MultiError, type MultiOp } from '../client/index.ts';
+import type { Clock } from '../support/index.ts';
+import type { Assignor, AssignorInput } from './assignors.ts';
+import { ensurePath, type GroupClient } from './group-client.ts';
+import { awaitTurn } from './group-election.ts';
+import { memberPlanContent, planLayout } from './group-plan-nodes.ts';
+import type { GroupView } from './group-view.ts';
+import type { OnProblem } from './layout.ts';
+import { ownerOf } from './layout-consumer.ts';
+import { keyOf, partitionOf } from './partition.ts';
+import { pause, Wakeup } from './wakeup.ts';
+
+export interface PlannerOptions {
+  readonly group: string;
+  readonly consumerId: string;
+  readonly view: GroupView;
+  readonly assignor: Assignor;
+  readonly clock: Clock;
+  readonly debounceMs: number;
+  readonly onProblem: OnProblem;
+  /** We plan, since this epoch; null: not any more. */
+  readonly onLeading: (epoch: number | null) => void;
+}
+
+/** Members in one multi. */
+const membersPerMulti = 50;
+const readsAtOnce = 64;
+
+/** By consumer: partition keys and threads. */
+type Plan = Map<string, ReadonlyMap<string, number>>;
+
+/** Another planner has begun. */
+class Deposed extends Error {}
+
+export class GroupPlanner {
+  readonly #client: GroupClient;
+  readonly #options: PlannerOptions;
+  readonly #wakeup = new Wakeup();
+  #isDirty = false;
+
+  constructor(client: GroupClient, options: PlannerOptions) {
+    this.#client = client;
+    this.#options = options;
+  }
+
+  /** Members or topics have changed. */
+  changed(): void {
+    this.#isDirty = true;
+    this.#wakeup.ring();
+  }
+
+  /** Stands for election, plans when it is its turn; until the signal aborts, or the session ends. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { group, consumerId, onLeading } = this.#options;
+    const election = planLayout.election.at({ group });
+    while (!signal.aborted) {
+      const turn = await awaitTurn(this.#client, election, consumerId, signal);
+      try {
+        await this.#lead(signal);
+      } catch (error) {
+        if (!(error instanceof Deposed)) throw error;
+      } finally {
+        onLeading(null);
+        await turn.leave();
+      }
+    }
+  }
+
+  async #lead(signal: AbortSignal): Promise<void> {
+    const { clock, debounceMs, onLeading } = this.#options;
+    const { epoch, version } = await this.#begin();
+    onLeading(epoch);
+    let plan = await this.#load();
+    let needsLoad = false;
+    this.changed();
+    for (let isFirst = true; ; isFirst = false) {
+      await this.#wakeup.rung(signal);
+      if (!isFirst) await pause(clock, debounceMs, signal);
+      if (signal.aborted) return;
+      if (!this.#isDirty) continue;
+      this.#isDirty = false;
+      try {
+        if (needsLoad) plan = await this.#load();
+        needsLoad = false;
+        const input = await this.#options.view.read();
+        plan = await this.#write(plan, this.#compute(input, plan), epoch, version);
+      } catch (error) {
+        // What was written of it is not known: read it all again, then go on.
+        if (!isZkError(error, 'CONNECTION_LOSS', 'NO_NODE', 'NODE_EXISTS')) throw error;
+        needsLoad = true;
+        this.changed();
+      }
+    }
+  }
+
+  /** Moves the version of /plan: from now on every planner of before is refused. */
+  async #begin(): Promise<{ epoch: number; version: number }> {
+    const path = planLayout.plan.at({ group: this.#options.group });
+    await ensurePath(this.#client, planLayout.members.at({ group: this.#options.group }));
+    for (;;) {
+      const { data, stat } = await this.#client.get(path);
+      const epoch = (planLayout.plan.tryParse(data, path, this.#options.onProblem) ?? 0) + 1;
+      try {
+        const { version } = await this.#client.set(path, String(epoch), { version: stat.version });
+        return { epoch, version };
+      } catch (error) {
+        if (!isZkError(error, 'BAD_VERSION', 'CONNECTION_LOSS')) throw error;
+      }
+    }
+  }
+
+  /** Every part as it was planned last. */
+  async #load(): Promise<Plan> {
+    const { group, onProblem } = this.#options;
+    const names = await this.#client.children(planLayout.members.at({ group }));
+    const plan: Plan = new Map();
+    const read = async (consumer: string) => {
+      const path = planLayout.memberPlan.at({ group, consumer });
+      const { data } = await this.#client.get(path);
+      const part = planLayout.memberPlan.tryParse(data, path, onProblem);
+      plan.set(consumer, part?.partitions ?? new Map());
+    };
+    for (let i = 0; i < names.length; i += readsAtOnce) {
+      await Promise.all(names.slice(i, i + readsAtOnce).map(read));
+    }
+    return plan;
+  }
+
+  #compute(input: AssignorInput, before: Plan): Plan {
+    const held = new Map<string, Map<string, string>>();
+    for (const [consumer, partitions] of before) {
+      if (!input.members.has(consumer)) continue;
+      for (const [key, thread] of partitions) {
+        const { topic, partition } = partitionOf(key);
+        const of = held.get(topic) ?? new Map<string, string>();
+        held.set(topic, of);
+        of.set(partition, `${consumer}-${thread}`);
+      }
+    }
+    const plan = new Map<string, Map<string, number>>();
+    for (const consumer of input.members.keys()) plan.set(consumer, new Map());
+    const ids = new Set<string>();
+    for (const [topic, partitions] of this.#options.assignor({ ...input, held })) {
+      for (const [partition, text] of partitions) {
+        const { consumerId, thread } = ownerOf(text, ids);
+        plan.get(consumerId)!.set(keyOf({ topic, partition }), thread ?? 0);
+      }
+    }
+    return plan;
+  }
+
+  /** Writes what differs, and returns what then stands. */
+  async #write(before: Plan, after: Plan, epoch: number, version: number): Promise<Plan> {
+    const { group } = this.#options;
+    const ops: MultiOp[] = [];
+    for (const [consumer, partitions] of after) {
+      const old = before.get(consumer);
+      if (old !== undefined && isSame(old, partitions)) continue;
+      const path = planLayout.memberPlan.at({ group, consumer });
+      const data = memberPlanContent.format({ epoch, partitions })!;
+      ops.push(old === undefined ? { op: 'create', path, data } : { op: 'set', path, data });
+    }
+    for (const consumer of before.keys()) {
+      if (after.has(consumer)) continue;
+      ops.push({ op: 'delete', path: planLayout.memberPlan.at({ group, consumer }) });
+    }
+    const check: MultiOp = { op: 'check', path: planLayout.plan.at({ group }), version };
+    for (let i = 0; i < ops.length; i += membersPerMulti) {
+      try {
+        await this.#client.multi([check, ...ops.slice(i, i + membersPerMulti)]);
+      } catch (error) {
+        if (error instanceof MultiError && error.index === 0) throw new Deposed();
+        throw error;
+      }
+    }
+    return after;
+  }
+}
+
+function isSame(a: ReadonlyMap<string, number>, b: ReadonlyMap<string, number>): boolean {
+  if (a.size !== b.size) return false;
+  for (const [key, thread] of a) if (b.get(key) !== thread) return false;
+  return true;
+}

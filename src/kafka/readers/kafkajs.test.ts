@@ -1,0 +1,230 @@
+import { expect, test } from 'vitest';
+import { KafkaJsSource } from './kafkajs.ts';
+import type {
+  KafkaJs,
+  KafkaJsAdmin,
+  KafkaJsAssigner,
+  KafkaJsBatch,
+  KafkaJsConsumer,
+} from './kafkajs-face.ts';
+
+/** Stands for kafkajs: a topic of two partitions, fetched when the test says so. */
+class FakeKafka implements KafkaJs {
+  readonly calls: string[] = [];
+  readonly bounds = [
+    { partition: 0, low: '0', high: '100' },
+    { partition: 1, low: '50', high: '100' },
+  ];
+  assigner: KafkaJsAssigner | undefined;
+  #join: (() => void) | undefined;
+  #crash: ((event: { payload: { error: Error; restart: boolean } }) => void) | undefined;
+  #eachBatch: Parameters<KafkaJsConsumer['run']>[0]['eachBatch'] | undefined;
+
+  admin(): KafkaJsAdmin {
+    return {
+      connect: async () => {},
+      disconnect: async () => void this.calls.push('admin gone'),
+      fetchTopicOffsets: async () => this.bounds,
+      fetchTopicOffsetsByTimestamp: async (_, ms = 0) => [
+        { partition: 0, offset: ms > 1000 ? '-1' : '42' },
+      ],
+    };
+  }
+
+  consumer(config: { partitionAssigners: KafkaJsAssigner[] }): KafkaJsConsumer {
+    this.assigner = config.partitionAssigners[0];
+    const list = (partitions: { partitions: number[] }[]) => partitions[0]!.partitions.join();
+    return {
+      events: { GROUP_JOIN: 'consumer.group_join', CRASH: 'consumer.crash' },
+      on: (event: string, listener: (event: never) => void) => {
+        if (event === 'consumer.crash') this.#crash = listener as never;
+        else this.#join = () => listener({ payload: { memberAssignment: { t: [0, 1] } } } as never);
+      },
+      connect: async () => {},
+      disconnect: async () => void this.calls.push('consumer gone'),
+      subscribe: async () => {},
+      run: async ({ eachBatch }) => {
+        this.#eachBatch = eachBatch;
+        this.#join!();
+      },
+      pause: (partitions) => this.calls.push(`pause ${list(partitions)}`),
+      resume: (partitions) => this.calls.push(`resume ${list(partitions)}`),
+      seek: ({ partition, offset }) => this.calls.push(`seek ${partition} ${offset}`),
+    };
+  }
+
+  /** As if kafkajs had fetched so many at this offset. */
+  async fetched(partition: number, at: number, count: number): Promise<string | undefined> {
+    const messages = Array.from({ length: count }, (_, i) => ({
+      offset: String(at + i),
+      timestamp: String(1000 + at + i),
+      key: null,
+      value: Buffer.from(`v${at + i}`),
+    }));
+    const batch: KafkaJsBatch = {
+      topic: 't',
+      partition,
+      highWatermark: '100',
+      messages,
+      fetchedOffset: String(at),
+      lastOffset: () => String(at + count - 1),
+    };
+    let resolved: string | undefined;
+    await this.#eachBatch!({
+      batch,
+      resolveOffset: (offset) => {
+        resolved = offset;
+      },
+    });
+    return resolved;
+  }
+
+  rejoin(): void {
+    this.#join!();
+  }
+
+  crash(restart: boolean): void {
+    this.#crash!({ payload: { error: new Error('no broker'), restart } });
+  }
+
+  taken(): string[] {
+    return this.calls.splice(0);
+  }
+}
+
+const t = (partition: number) => ({ topic: 't', partition: String(partition) });
+
+test('a partition is opened by seek and resume; all others stay paused', async () => {
+  const kafka = new FakeKafka();
+  await using source = new KafkaJsSource(kafka);
+
+  const reader = await source.open(t(1), 60n);
+
+  expect(kafka.taken()).toEqual(['pause 0,1', 'seek 1 60', 'resume 1']);
+  expect([reader.position, reader.highWatermark]).toEqual([60n, 100n]);
+});
+
+test('what was fetched is handed out and never committed, and kafkajs told where to go on', async () => {
+  const kafka = new FakeKafka();
+  await using source = new KafkaJsSource(kafka);
+  const reader = await source.open(t(0), 'earliest');
+
+  expect(await kafka.fetched(0, 0, 3)).toBe('2');
+  expect(await kafka.fetched(1, 50, 3)).toBeUndefined(); // nobody reads it
+  const { value } = await reader.next();
+
+  expect(value).toMatchObject({ topic: 't', partition: '0', nextOffset: 3n, highWatermark: 100n });
+  expect(value!.records[2]).toEqual({
+    offset: 2n,
+    timestampMs: 1002,
+    key: null,
+    value: Buffer.from('v2'),
+  });
+});
+
+test('a full buffer pauses the partition, and half of it taken resumes it', async () => {
+  const kafka = new FakeKafka();
+  await using source = new KafkaJsSource(kafka, { bufferedRecordsMax: 10 });
+  const reader = await source.open(t(0), 0n);
+  kafka.taken();
+
+  for (let at = 0; at < 12; at += 4) await kafka.fetched(0, at, 4);
+  expect(kafka.taken()).toEqual(['pause 0']);
+  await reader.next();
+  expect(kafka.taken()).toEqual([]);
+  await reader.next();
+  expect(kafka.taken()).toEqual(['resume 0']);
+});
+
+test('what was under way before a seek is dropped, and asked for again where it should be', async () => {
+  const kafka = new FakeKafka();
+  await using source = new KafkaJsSource(kafka);
+  const reader = await source.open(t(0), 0n);
+  await kafka.fetched(0, 0, 5);
+  kafka.taken();
+
+  reader.seek(40n);
+  await kafka.fetched(0, 5, 5);
+  await kafka.fetched(0, 40, 2);
+
+  expect(kafka.taken()).toEqual(['seek 0 40', 'seek 0 40']);
+  expect((await reader.next()).value!.records[0]!.offset).toBe(40n);
+});
+
+test('fetched elsewhere again and again means that the offset is gone', async () => {
+  const kafka = new FakeKafka();
+  await using source = new KafkaJsSource(kafka);
+  const reader = await source.open(t(0), 3n);
+
+  for (let i = 0; i < 6; i++) await kafka.fetched(0, 20, 1);
+
+  await expect(reader.next()).rejects.toMatchObject({ code: 'OFFSET_OUT_OF_RANGE' });
+  expect((await reader.next()).done).toBe(true);
+});
+
+test('when the group is joined again every reader goes on where it stood', async () => {
+  const kafka = new FakeKafka();
+  await using source = new KafkaJsSource(kafka);
+  await source.open(t(0), 0n);
+  await kafka.fetched(0, 0, 5);
+  kafka.taken();
+
+  kafka.rejoin();
+
+  expect(kafka.taken()).toEqual(['pause 1', 'seek 0 5']);
+});
+
+test('a crash that kafkajs does not mend fails the readers; the next open begins anew', async () => {
+  const kafka = new FakeKafka();
+  await using source = new KafkaJsSource(kafka);
+  const reader = await source.open(t(0), 0n);
+  const waiting = reader.next();
+
+  kafka.crash(false);
+
+  await expect(waiting).rejects.toMatchObject({ code: 'SOURCE_FAILED' });
+  expect((await source.open(t(0), 0n)).position).toBe(0n);
+});
+
+test('bounds and times are asked of the broker; what is out of range or not there is refused', async () => {
+  const kafka = new FakeKafka();
+  await using source = new KafkaJsSource(kafka);
+
+  expect(await source.bounds(t(1))).toEqual({ earliest: 50n, latest: 100n });
+  expect(await source.offsetForTime(t(0), 5)).toBe(42n);
+  expect(await source.offsetForTime(t(0), 5_000)).toBe(100n);
+  await expect(source.open(t(1), 49n)).rejects.toMatchObject({ code: 'OFFSET_OUT_OF_RANGE' });
+  await expect(source.open(t(7), 0n)).rejects.toMatchObject({ code: 'NO_PARTITION' });
+  expect((await source.open(t(1), 'latest')).position).toBe(100n);
+  await expect(source.open(t(1), 60n)).rejects.toThrow(/open already/);
+});
+
+test('closed, everything is let go of, and a waiting next ends', async () => {
+  const kafka = new FakeKafka();
+  const source = new KafkaJsSource(kafka);
+  const reader = await source.open(t(0), 0n);
+  const waiting = reader.next();
+
+  await source.close();
+
+  expect((await waiting).done).toBe(true);
+  expect(kafka.calls.slice(-2)).toEqual(['consumer gone', 'admin gone']);
+  await expect(source.open(t(0), 0n)).rejects.toMatchObject({ code: 'CLOSED' });
+});
+
+test('the assigner gives everything to the one member there is, in Kafka’s own encoding', async () => {
+  const kafka = new FakeKafka();
+  await using source = new KafkaJsSource(kafka);
+  await source.open(t(0), 0n);
+  const cluster = { findTopicPartitionMetadata: () => [{ partitionId: 0 }, { partitionId: 1 }] };
+
+  const assigner = kafka.assigner!({ cluster });
+  const [assigned] = await assigner.assign({ members: [{ memberId: 'me' }], topics: ['t'] });
+
+  expect(assigner.protocol({ topics: ['t'] }).metadata.toString('hex')).toBe(
+    '0001' + '00000001' + '0001' + '74' + '00000000',
+  );
+  expect(assigned!.memberAssignment.toString('hex')).toBe(
+    `0001${'00000001'}000174${'00000002'}0000000000000001${'00000000'}`,
+  );
+});

@@ -1,0 +1,325 @@
+/**
+ * Records through kafkajs (2.x), which has no way to be assigned a partition by hand.
+ *
+ * So each topic gets a consumer in a group of its own, with an assigner that gives it every partition;
+ * those that nobody reads are paused. Nothing is committed: where to begin is said by `seek`, and how
+ * far was read is the caller's to remember. A batch is taken only if it was fetched at the offset that
+ * is expected, so what was under way before a seek does no harm.
+ *
+ *   import { Kafka } from 'kafkajs';
+ *   const source = new KafkaJsSource(new Kafka({ brokers: ['127.0.0.1:9092'] }));
+ *
+ * What it costs: the first reader of a topic waits for the coordinator to let a new group in (three
+ * seconds, with a broker's default). What is fetched ahead is bounded for each reader. kafkajs itself is
+ * named by nobody here: whatever has its face will do.
+ */
+
+import { randomUUID } from 'node:crypto';
+import { type PartitionId, partitionNumber } from '../partition.ts';
+import {
+  type KafkaRecord,
+  type OffsetBounds,
+  type PartitionReader,
+  ReaderError,
+  type RecordSource,
+  type StartOffset,
+} from '../reader.ts';
+import { assignmentBytes, metadataBytes } from './assignment-bytes.ts';
+import type {
+  KafkaJs,
+  KafkaJsAdmin,
+  KafkaJsAssigner,
+  KafkaJsBatch,
+  KafkaJsConsumer,
+  KafkaJsMessage,
+} from './kafkajs-face.ts';
+import { QueueReader } from './queue-reader.ts';
+
+export interface KafkaJsSourceOptions {
+  /** Groups are named by this and a UUID. `drover-reader`. */
+  readonly groupPrefix?: string;
+  /** Records of one partition that may wait here. 2,000. */
+  readonly bufferedRecordsMax?: number;
+  /** Batches that kafkajs may hand over at once. 16. */
+  readonly partitionsConcurrently?: number;
+  /** More options for kafkajs's `consumer`, as `maxBytesPerPartition`. */
+  readonly consumer?: Readonly<Record<string, unknown>>;
+}
+
+/** How often a partition may be fetched at another offset than asked for, in a row. */
+const misfetchesMax = 5;
+
+interface Topic {
+  readonly consumer: KafkaJsConsumer;
+  readonly readers: Map<number, QueueReader>;
+  readonly misfetches: Map<number, number>;
+  readonly started: Promise<void>;
+}
+
+export class KafkaJsSource implements RecordSource {
+  readonly #kafka: KafkaJs;
+  readonly #options: Required<Omit<KafkaJsSourceOptions, 'consumer'>> & KafkaJsSourceOptions;
+  readonly #topics = new Map<string, Topic>();
+  #admin: Promise<KafkaJsAdmin> | undefined;
+  #isClosed = false;
+
+  constructor(kafka: KafkaJs, options: KafkaJsSourceOptions = {}) {
+    this.#kafka = kafka;
+    this.#options = {
+      groupPrefix: 'drover-reader',
+      bufferedRecordsMax: 2_000,
+      partitionsConcurrently: 16,
+      ...options,
+    };
+  }
+
+  async open(
+    id: PartitionId,
+    from: StartOffset,
+    { signal }: { readonly signal?: AbortSignal } = {},
+  ): Promise<PartitionReader> {
+    const { topic } = id;
+    const partition = partitionNumber(id);
+    const bounds = await this.bounds(id);
+    const at = typeof from === 'bigint' ? from : bounds[from];
+    if (at < bounds.earliest || at > bounds.latest) throw outOfRange(id, at, bounds);
+    const entry = this.#topicOf(topic);
+    await entry.started;
+    signal?.throwIfAborted();
+    this.#refuseClosed();
+    if (entry.readers.has(partition)) {
+      throw new ReaderError(
+        'SOURCE_FAILED',
+        `${topic}/${partition} is open already; close it first`,
+      );
+    }
+    const { consumer, readers } = entry;
+    const one = [{ topic, partitions: [partition] }];
+    const seek = (offset: bigint) => consumer.seek({ topic, partition, offset: String(offset) });
+    const reader = new QueueReader(id, at, bounds.latest, this.#options.bufferedRecordsMax, {
+      onFull: () => consumer.pause(one),
+      onRoom: () => consumer.resume(one),
+      onSeek: seek,
+      onClose: async () => {
+        if (readers.get(partition) !== reader) return;
+        readers.delete(partition);
+        if (!this.#isClosed) consumer.pause(one);
+      },
+    });
+    readers.set(partition, reader);
+    seek(at);
+    consumer.resume(one);
+    return reader;
+  }
+
+  async bounds(id: PartitionId): Promise<OffsetBounds> {
+    const partition = partitionNumber(id);
+    const admin = await this.#connectedAdmin();
+    const found = (await this.#asked(admin.fetchTopicOffsets(id.topic), id)).find(
+      (one) => one.partition === partition,
+    );
+    if (found === undefined) {
+      throw new ReaderError('NO_PARTITION', `${id.topic} has no partition ${partition}`);
+    }
+    return { earliest: BigInt(found.low), latest: BigInt(found.high) };
+  }
+
+  async offsetForTime(id: PartitionId, timestampMs: number): Promise<bigint> {
+    const partition = partitionNumber(id);
+    const admin = await this.#connectedAdmin();
+    const found = await this.#asked(admin.fetchTopicOffsetsByTimestamp(id.topic, timestampMs), id);
+    const one = found.find((entry) => entry.partition === partition);
+    const offset = one === undefined ? -1n : BigInt(one.offset);
+    return offset < 0n ? (await this.bounds(id)).latest : offset;
+  }
+
+  async close(): Promise<void> {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    for (const { readers } of this.#topics.values()) {
+      await Promise.all([...readers.values()].map((reader) => reader.close()));
+    }
+    await Promise.all(
+      [...this.#topics.values()].map(async ({ consumer, started }) => {
+        await started.catch(() => {}); // who opened it was told
+        await consumer.disconnect();
+      }),
+    );
+    this.#topics.clear();
+    await (await this.#admin?.catch(() => undefined))?.disconnect();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  // ── the consumer of a topic ───────────────────────────────────────────────────────────────────
+
+  #topicOf(topic: string): Topic {
+    this.#refuseClosed();
+    const known = this.#topics.get(topic);
+    if (known !== undefined) return known;
+    const readers = new Map<number, QueueReader>();
+    const { groupPrefix, consumer: more } = this.#options;
+    const consumer = this.#kafka.consumer({
+      ...more,
+      groupId: `${groupPrefix}-${randomUUID()}`,
+      partitionAssigners: [everything],
+    });
+    const started = this.#start(topic, consumer, readers);
+    const entry: Topic = { consumer, readers, misfetches: new Map(), started };
+    this.#topics.set(topic, entry);
+    started.catch(() => {
+      this.#topics.delete(topic); // the next who opens tries anew
+      consumer.disconnect().catch(() => {});
+    });
+    return entry;
+  }
+
+  async #start(
+    topic: string,
+    consumer: KafkaJsConsumer,
+    readers: Map<number, QueueReader>,
+  ): Promise<void> {
+    try {
+      const joined = new Promise<void>((resolve, reject) => {
+        consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
+          this.#joined(topic, payload.memberAssignment[topic] ?? [], consumer, readers);
+          resolve();
+        });
+        consumer.on(consumer.events.CRASH, ({ payload }) => {
+          const message = `kafkajs gave up on ${topic}: ${payload.error.message}`;
+          const error = new ReaderError('SOURCE_FAILED', message, { cause: payload.error });
+          reject(error);
+          if (payload.restart) return;
+          for (const reader of readers.values()) reader.fail(error);
+          this.#topics.delete(topic);
+        });
+      });
+      joined.catch(() => {}); // told below, or too late to matter
+      await consumer.connect();
+      await consumer.subscribe({ topics: [topic] });
+      await consumer.run({
+        autoCommit: false,
+        eachBatchAutoResolve: false,
+        partitionsConsumedConcurrently: this.#options.partitionsConcurrently,
+        eachBatch: async ({ batch, resolveOffset }) => this.#took(batch, resolveOffset),
+      });
+      await joined;
+    } catch (cause) {
+      if (cause instanceof ReaderError) throw cause;
+      throw new ReaderError('SOURCE_FAILED', `${topic} cannot be read`, { cause });
+    }
+  }
+
+  /** Everything is assigned to us; only what somebody reads is fetched, from where it stands. */
+  #joined(
+    topic: string,
+    assigned: readonly number[],
+    consumer: KafkaJsConsumer,
+    readers: ReadonlyMap<number, QueueReader>,
+  ): void {
+    const idle = assigned.filter((partition) => readers.get(partition)?.isHeldBack !== false);
+    if (idle.length > 0) consumer.pause([{ topic, partitions: idle }]);
+    for (const [partition, reader] of readers) {
+      consumer.seek({ topic, partition, offset: String(reader.expected) });
+    }
+  }
+
+  #took(batch: KafkaJsBatch, resolveOffset: (offset: string) => void): void {
+    const { topic, partition } = batch;
+    const entry = this.#topics.get(topic);
+    const reader = entry?.readers.get(partition);
+    if (entry === undefined || reader === undefined || reader.isClosed) return;
+    // Fetched for an offset of before a seek; or out of range, and kafkajs went elsewhere by itself.
+    if (batch.fetchedOffset !== undefined && BigInt(batch.fetchedOffset) !== reader.expected) {
+      this.#misfetched(entry, reader, batch);
+      return;
+    }
+    entry.misfetches.delete(partition);
+    const last = batch.lastOffset();
+    resolveOffset(last);
+    const records = batch.messages.map(recordOf);
+    reader.push(records, BigInt(last) + 1n, BigInt(batch.highWatermark));
+  }
+
+  #misfetched(entry: Topic, reader: QueueReader, { topic, partition }: KafkaJsBatch): void {
+    const count = (entry.misfetches.get(partition) ?? 0) + 1;
+    entry.misfetches.set(partition, count);
+    if (count <= misfetchesMax) {
+      entry.consumer.seek({ topic, partition, offset: String(reader.expected) });
+      return;
+    }
+    entry.readers.delete(partition);
+    entry.misfetches.delete(partition);
+    entry.consumer.pause([{ topic, partitions: [partition] }]);
+    const message = `${topic}/${partition} has no offset ${reader.expected} any more`;
+    reader.fail(new ReaderError('OFFSET_OUT_OF_RANGE', message));
+  }
+
+  async #connectedAdmin(): Promise<KafkaJsAdmin> {
+    this.#refuseClosed();
+    this.#admin ??= (async () => {
+      const admin = this.#kafka.admin();
+      await admin.connect();
+      return admin;
+    })();
+    try {
+      return await this.#admin;
+    } catch (cause) {
+      this.#admin = undefined; // the next who asks tries anew
+      throw new ReaderError('SOURCE_FAILED', 'no broker can be asked', { cause });
+    }
+  }
+
+  async #asked<T>(answer: Promise<T>, { topic, partition }: PartitionId): Promise<T> {
+    try {
+      return await answer;
+    } catch (cause) {
+      throw new ReaderError('SOURCE_FAILED', `${topic}/${partition} cannot be asked for`, {
+        cause,
+      });
+    }
+  }
+
+  #refuseClosed(): void {
+    if (this.#isClosed) throw new ReaderError('CLOSED', 'the source was closed');
+  }
+}
+
+/** An assigner for groups of one: all partitions of all topics are the first member's. */
+const everything: KafkaJsAssigner = ({ cluster }) => ({
+  name: 'drover-everything',
+  version: 1,
+  protocol: ({ topics }) => ({ name: 'drover-everything', metadata: metadataBytes(topics) }),
+  async assign({ members, topics }) {
+    const partitions = Object.fromEntries(
+      topics.map((topic) => [
+        topic,
+        cluster.findTopicPartitionMetadata(topic).map(({ partitionId }) => partitionId),
+      ]),
+    );
+    return members.map(({ memberId }, i) => ({
+      memberId,
+      memberAssignment: assignmentBytes(i === 0 ? partitions : {}),
+    }));
+  },
+});
+
+function recordOf({ offset, timestamp, key, value, headers }: KafkaJsMessage): KafkaRecord {
+  const ms = Number(timestamp);
+  return {
+    offset: BigInt(offset),
+    timestampMs: Number.isFinite(ms) && ms >= 0 ? ms : null,
+    key: key ?? null,
+    value: value ?? null,
+    ...(headers && { headers: headers as NonNullable<KafkaRecord['headers']> }),
+  };
+}
+
+function outOfRange(id: PartitionId, at: bigint, { earliest, latest }: OffsetBounds): ReaderError {
+  return new ReaderError(
+    'OFFSET_OUT_OF_RANGE',
+    `${id.topic}/${id.partition} holds ${earliest} to ${latest}, not ${at}`,
+  );
+}

@@ -1,0 +1,138 @@
+/**
+ * A file of lines as a partition: the number of a line, from 0, is its offset.
+ *
+ *   {"timestamp":1700000000000,"key":"k","value":"v"}\n      one record a line
+ *
+ * In: a path, and a range of lines. Out: their bytes, and how many whole lines there are. A mark is
+ * kept for every so many lines, so that finding one reads no more than that; a line that has not ended
+ * is not there yet. The file may grow at any time. It must not shrink: then offsets would mean
+ * something else, and reading fails.
+ */
+
+import { type FileHandle, open } from 'node:fs/promises';
+import { ReaderError } from '../reader.ts';
+
+/** Lines between two marks. */
+const markEvery = 256;
+const chunkBytes = 64 * 1024;
+const newline = 0x0a;
+
+export interface Lines {
+  readonly lines: readonly Buffer[];
+  /** The first of them. */
+  readonly from: number;
+}
+
+export class NdjsonFile {
+  readonly path: string;
+  readonly #lineBytesMax: number;
+  #handle: FileHandle | undefined;
+  /** Where line i * markEvery begins. */
+  readonly #marks: number[] = [0];
+  /** Whole lines seen, and where the last of them ends. */
+  #count = 0;
+  #bytes = 0;
+  /** One look at a time: two would count the same lines twice. */
+  #looking: Promise<number> | undefined;
+
+  constructor(path: string, lineBytesMax: number) {
+    this.path = path;
+    this.#lineBytesMax = lineBytesMax;
+  }
+
+  /** Counts what has been written since the last look. A file that is not there has no lines. */
+  count(): Promise<number> {
+    this.#looking ??= this.#look().finally(() => {
+      this.#looking = undefined;
+    });
+    return this.#looking;
+  }
+
+  async #look(): Promise<number> {
+    const handle = await this.#open();
+    if (handle === null) return 0;
+    const { size } = await handle.stat();
+    if (size < this.#bytes) {
+      throw new ReaderError(
+        'SOURCE_FAILED',
+        `${this.path} was cut from ${this.#bytes} to ${size} bytes; a partition only grows, so open it anew`,
+      );
+    }
+    const buffer = Buffer.allocUnsafe(chunkBytes);
+    let at = this.#bytes;
+    while (at < size) {
+      const { bytesRead } = await handle.read(buffer, 0, chunkBytes, at);
+      if (bytesRead === 0) break;
+      for (let i = 0; i < bytesRead; i++) {
+        if (buffer[i] !== newline) continue;
+        this.#count += 1;
+        this.#bytes = at + i + 1;
+        if (this.#count % markEvery === 0) this.#marks.push(this.#bytes);
+      }
+      at += bytesRead;
+      this.#checkLength(at);
+    }
+    return this.#count;
+  }
+
+  #checkLength(at: number): void {
+    if (at - this.#bytes <= this.#lineBytesMax) return;
+    throw new ReaderError(
+      'BAD_RECORD',
+      `${this.path} line ${this.#count + 1} is longer than ${this.#lineBytesMax} bytes; set lineBytesMax, or end it`,
+    );
+  }
+
+  /** Lines from one on: at most so many, and at least one however long it is. */
+  async read(from: number, linesMax: number, bytesMax: number): Promise<Lines> {
+    const handle = await this.#open();
+    const lines: Buffer[] = [];
+    const end = Math.min(this.#count, from + linesMax);
+    if (handle === null || from >= end) return { lines, from };
+    let line = from - (from % markEvery);
+    let at = this.#marks[line / markEvery]!;
+    let taken = 0;
+    let rest: Buffer = Buffer.alloc(0);
+    while (line < end && taken < bytesMax) {
+      const chunk = Buffer.allocUnsafe(chunkBytes);
+      const { bytesRead } = await handle.read(chunk, 0, chunkBytes, at);
+      if (bytesRead === 0) throw new ReaderError('SOURCE_FAILED', `${this.path} was cut short`);
+      at += bytesRead;
+      const bytes =
+        rest.length > 0
+          ? Buffer.concat([rest, chunk.subarray(0, bytesRead)])
+          : chunk.subarray(0, bytesRead);
+      let start = 0;
+      for (;;) {
+        const stop = bytes.indexOf(newline, start);
+        if (stop === -1 || line >= end || (lines.length > 0 && taken >= bytesMax)) break;
+        if (line >= from) {
+          lines.push(bytes.subarray(start, stop));
+          taken += stop - start;
+        }
+        line += 1;
+        start = stop + 1;
+      }
+      rest = bytes.subarray(start);
+    }
+    return { lines, from };
+  }
+
+  async #open(): Promise<FileHandle | null> {
+    if (this.#handle !== undefined) return this.#handle;
+    try {
+      this.#handle = await open(this.path, 'r');
+      return this.#handle;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+      throw new ReaderError('SOURCE_FAILED', `${this.path} cannot be read`, { cause: error });
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#looking?.catch(() => {});
+    const handle = this.#handle;
+    this.#handle = undefined;
+    await handle?.close();
+  }
+}

@@ -1,0 +1,253 @@
+/** Whole subtrees: tree, find, grep, du, diff, deleteall, watch. */
+
+import { expect, test, vi } from 'vitest';
+import { runInProcess, shellInProcess } from '../cli-run.ts';
+import { startZk, type Zk } from '../zk.ts';
+
+async function planted(zk: Zk) {
+  const client = await zk.connect();
+  for (const [path, data] of [
+    ['/app', ''],
+    ['/app/config', 'level=info\nname=one'],
+    ['/app/config/db', '{"host": "h"}'],
+    ['/app/locks', ''],
+    ['/app/Zebra', 'LEVEL=warn'],
+    ['/other', 'x'],
+  ] as const) {
+    await client.create(path, { data });
+  }
+  await client.create('/app/locks/one', { mode: 'ephemeral', data: '12345' });
+  return client;
+}
+
+test('tree draws what is there, as deep as wanted, and says what it leaves out', async () => {
+  await using zk = await startZk();
+  const client = await planted(zk);
+  const owner = `0x${client.sessionId!.toString(16)}`;
+
+  const all = await runInProcess(zk.address, ['tree', '/app']);
+  const cut = await runInProcess(zk.address, ['tree', '/app', '--depth', '1', '--size']);
+  const json = await runInProcess(zk.address, ['tree', '/', '--json']);
+
+  expect(all.out).toBe(
+    [
+      '/app',
+      '├── Zebra',
+      '├── config',
+      '│   └── db',
+      '└── locks',
+      `    └── one  (ephemeral ${owner})`,
+      '',
+    ].join('\n'),
+  );
+  expect(cut.lines).toContain('├── config  (19 B, 1 below)');
+  expect(json.records.map(({ path }) => path)).toEqual([
+    ...['/', '/app', '/app/Zebra', '/app/config', '/app/config/db'],
+    ...['/app/locks', '/app/locks/one', '/other'],
+  ]);
+});
+
+test('find finds by name, owner, size and age', async () => {
+  await using zk = await startZk();
+  const client = await planted(zk);
+  const find = async (...args: string[]) =>
+    (await runInProcess(zk.address, ['find', ...args])).lines;
+  const owner = `0x${client.sessionId!.toString(16)}`;
+
+  expect(await find('/', 'config')).toEqual(['/app/config', '/app/config/db']);
+  expect(await find('/', 'z*')).toEqual([]);
+  expect(await find('/', 'z*', '-i')).toEqual(['/app/Zebra']);
+  expect(await find('/', '/(db|one)$', '-E')).toEqual(['/app/config/db', '/app/locks/one']);
+  expect(await find('/app', '--ephemeral')).toEqual(['/app/locks/one']);
+  expect(await find('/', '--owner', owner)).toEqual(['/app/locks/one']);
+  expect(await find('/', '--min-bytes', '12')).toEqual(['/app/config', '/app/config/db']);
+  expect(await find('/', '--min-children', '3')).toEqual(['/app']);
+  expect(await find('/', '--older', '1h')).toEqual([]);
+  expect(await find('/app', '--newer', '1h', '--count')).toEqual(['6']);
+  expect(await find('/', '--leaf', '--depth', '1')).toEqual(['/other']);
+  expect((await runInProcess(zk.address, ['find', '/', '--newer', 'soon'])).code).toBe(2);
+  expect((await runInProcess(zk.address, ['find', '/', '(', '-E'])).code).toBe(2);
+  expect((await runInProcess(zk.address, ['find', '/none'])).code).toBe(6);
+});
+
+test('grep finds lines in data, and ends with 1 where there are none', async () => {
+  await using zk = await startZk();
+  await planted(zk);
+  const grep = (...args: string[]) => runInProcess(zk.address, ['grep', ...args]);
+
+  expect((await grep('level', '/')).out).toBe('/app/config:1: level=info\n');
+  expect((await grep('level', '-i', '-l')).lines).toEqual(['/app/Zebra', '/app/config']);
+  expect((await grep('name=(one|two)', '/app', '--json')).records).toEqual([
+    { path: '/app/config', line: 2, text: 'name=one' },
+  ]);
+  expect((await grep('{"host"', '-F')).lines).toHaveLength(1);
+  expect(await grep('nothing like it')).toMatchObject({ code: 1, out: '' });
+});
+
+test('du says where the bytes are, largest first', async () => {
+  await using zk = await startZk();
+  await planted(zk);
+
+  const { records } = await runInProcess(zk.address, ['du', '/', '--json', '--top', '1']);
+  const text = await runInProcess(zk.address, ['du', '/app']);
+
+  expect(records[0]).toMatchObject({ path: '/app', bytes: 47, nodes: 6 });
+  expect(records.at(-1)).toMatchObject({ path: '/', isTotal: true, bytes: 48 });
+  expect(text.lines[0]).toBe('BYTES  NODES  PATH');
+  expect(text.lines[1]).toBe('32     2      /app/config');
+});
+
+test('diff compares two subtrees, on one server or on two', async () => {
+  await using zk = await startZk();
+  const client = await zk.connect();
+  for (const root of ['/a', '/b']) {
+    await client.create(root, { data: 'same' });
+    await client.create(`${root}/both`, { data: `one\n${root}\nthree` });
+  }
+  await client.create('/a/left');
+  await client.create('/b/both/right', { data: 'r' });
+  await client.create('/b/z');
+  await client.create('/a/z', { acl: [{ perms: 1, id: { scheme: 'world', id: 'anyone' } }] });
+  const there = `zk://${zk.directAddress}`;
+
+  const text = await runInProcess(zk.address, ['diff', '/a', '/b']);
+  const acls = await runInProcess(zk.address, ['diff', '/a', '/b', '--acl', '--json']);
+  const remote = await runInProcess(zk.address, ['diff', '/a', `${there}/a`]);
+
+  expect(text.code).toBe(1);
+  expect(text.out).toBe('~ both\n    - /a\n    + /b\n+ both/right\n- left\n');
+  expect(acls.records.map(({ kind, path }) => `${kind} ${path}`)).toContain('acl z');
+  expect([remote.code, remote.out]).toEqual([0, '']);
+});
+
+test('deleteall says how many, asks where somebody can answer, and deletes the lot', async () => {
+  await using zk = await startZk();
+  const client = await planted(zk);
+  const asked: string[] = [];
+  const answer = (text: string) => async (question: string) => {
+    asked.push(question);
+    return text;
+  };
+  const run = (argv: string[], text: string) =>
+    runInProcess(zk.address, argv, { ask: answer(text) });
+
+  const dry = await run(['deleteall', '/app', '--dry-run'], 'n');
+  const declined = await run(['deleteall', '/app'], 'n');
+  const stillThere = await client.exists('/app/config/db');
+  const agreed = await run(['rmr', '/app/config'], 'y');
+  const unasked = await run(['deleteall', '/app', '--yes', '-b', '2'], 'n');
+  const single = await run(['deleteall', '/other'], 'n');
+
+  expect(dry.out).toBe('would delete /app and 5 nodes below it\n');
+  expect(declined).toMatchObject({ code: 9 });
+  expect(stillThere).not.toBeNull();
+  expect(agreed.code).toBe(0);
+  expect([unasked.code, single.code]).toEqual([0, 0]);
+  expect(asked).toHaveLength(2);
+  expect(asked[0]).toMatch(/^delete \/app and 5 nodes below it, on .*\? \[y\/N\] $/);
+  expect(await client.children('/')).toEqual([]);
+});
+
+test('a script deletes without being asked, as zkCli does, one by one too', async () => {
+  await using zk = await startZk();
+  const client = await planted(zk);
+  await using shell = shellInProcess(zk.address);
+
+  const batch = await shell.run('deleteall /app -b 0');
+  const gone = await shell.run('deleteall /app');
+  const wrong = await shell.run('deleteall /other -b many');
+
+  expect(batch).toMatchObject({ code: 0, err: 'drover: 6 nodes were deleted\n' });
+  expect(gone.code).toBe(6);
+  expect(wrong.code).toBe(2);
+  expect(await client.children('/')).toEqual(['other']);
+});
+
+test('deleteall goes on where others add and delete meanwhile', async () => {
+  await using zk = await startZk();
+  const client = await zk.connect();
+  await client.create('/busy');
+  for (let i = 0; i < 300; i++) await client.create(`/busy/n${i}`);
+
+  const deleting = runInProcess(zk.address, ['deleteall', '/busy', '-b', '10']);
+  await Promise.all([
+    ...Array.from({ length: 50 }, (_, i) => client.delete(`/busy/n${i * 6}`).catch(() => {})),
+    ...Array.from({ length: 50 }, (_, i) => client.create(`/busy/more${i}`).catch(() => {})),
+  ]);
+
+  expect((await deleting).code).toBe(0);
+  expect(await client.exists('/busy')).toBeNull();
+});
+
+test('Ctrl-C stops a deletion between two batches, and says how far it came', async () => {
+  await using zk = await startZk();
+  const client = await zk.connect();
+  await client.create('/many');
+  for (let i = 0; i < 200; i++) await client.create(`/many/n${i}`);
+  const controller = new AbortController();
+  const stream = client.watch('/many', { recursive: true });
+  await stream.ready;
+  void stream.next().then(() => controller.abort());
+
+  const said = await runInProcess(zk.address, ['deleteall', '/many', '-b', '1'], {
+    signal: controller.signal,
+  });
+  await stream.close();
+
+  expect(said.code).toBe(130);
+  expect(said.err).toMatch(/^drover: \d+ nodes were deleted before this\ndrover: interrupted\n$/);
+  expect(await client.exists('/many')).not.toBeNull();
+});
+
+test('watch tells of every change, with what has changed, until it is stopped', async () => {
+  await using zk = await startZk();
+  const client = await zk.connect();
+  await client.create('/w', { data: 'a\nb\nc' });
+  let isHeard = false;
+  const controller = new AbortController();
+  const running = runInProcess(zk.address, ['watch', '-r', '/w', '--json'], {
+    signal: controller.signal,
+    onOut: (all) => {
+      isHeard = true;
+      if (all.includes('"deleted"')) controller.abort();
+    },
+  });
+  // The first change that is seen proves that the watch is set; until then one is made again.
+  await vi.waitFor(async () => {
+    await client.set('/w', `a\n${Math.random()}\nc`);
+    expect(isHeard).toBe(true);
+  }, 10_000);
+  await client.create('/w/x', { data: 'new' });
+  await client.set('/w/x', 'newer');
+  await client.delete('/w/x');
+  const { code, records } = await running;
+
+  expect(code).toBe(0);
+  const below = records.filter(({ path }) => path === '/w/x');
+  expect(below.map(({ type }) => type)).toEqual(['created', 'dataChanged', 'deleted']);
+  const changes = records.filter(({ path, type }) => path === '/w' && type === 'dataChanged');
+  expect(changes.length).toBeGreaterThan(0);
+  expect(changes[0].after.text).toMatch(/^a\n/);
+});
+
+test('watch ends after so many changes, and shows lines that went and came', async () => {
+  await using zk = await startZk();
+  const client = await zk.connect();
+  await client.create('/w', { data: 'a\nb\nc' });
+  let changes = 0;
+  const running = runInProcess(zk.address, ['watch', '/w', '--count', '2']);
+  let isOver = false;
+  void running.then(() => {
+    isOver = true;
+  });
+  await vi.waitFor(async () => {
+    changes += 1;
+    await client.set('/w', `a\nb${changes}\nc`);
+    expect(isOver).toBe(true);
+  }, 10_000);
+  const { code, out } = await running;
+
+  expect(code).toBe(0);
+  expect(out.match(/dataChanged/g)).toHaveLength(2);
+  expect(out).toMatch(/\n {14}- b\d*\n {14}\+ b\d+\n/);
+});
