@@ -16,17 +16,11 @@ const entries = Object.keys(exports).filter((entry) => entry !== './package.json
 let home: string;
 
 beforeAll(() => {
-  execFileSync(
-    process.execPath,
-    [join(root, 'node_modules/typescript/bin/tsc'), '-p', 'tsconfig.build.json'],
-    {
-      cwd: root,
-    },
-  );
+  execFileSync(process.execPath, [join(root, 'scripts/build.mjs')], { cwd: root });
   home = mkdtempSync(join(tmpdir(), 'drover-package-'));
   mkdirSync(join(home, 'node_modules'));
   symlinkSync(root, join(home, 'node_modules', 'drover'));
-}, 60_000);
+}, 120_000);
 
 afterAll(() => rmSync(home, { recursive: true, force: true }));
 
@@ -61,14 +55,42 @@ test("the README's first program prints what the README says", async () => {
   expect(program.split('\n').length).toBeLessThan(21);
 });
 
+test("the README's lock and leader do what they say", async () => {
+  const readme = readFileSync(join(root, 'README.md'), 'utf8');
+  const program = /## A lock, and a leader\n\n```js\n([\s\S]*?)```/.exec(readme)![1]!;
+  await using server = await startTestServer();
+  const stubs = `
+    ${program.match(/^import .*/gm)!.join('\n')}
+    const chargeCards = async ({ fence, signal }) => console.log(typeof fence, signal.aborted);
+    const schedule = async ({ epoch, signal }) => {
+      console.log(typeof epoch, signal.aborted);
+      process.exit(0);
+    };`;
+
+  const moved = program.replace('127.0.0.1:2181', `127.0.0.1:${server.port}`);
+
+  const result = await runAsync(stubs + moved.replace(/^import .*\n/gm, ''));
+
+  expect(result).toEqual({ stdout: 'bigint false\nbigint false\n', stderr: '', status: 0 });
+});
+
+test('the command line is put together and runs', async () => {
+  await using server = await startTestServer();
+  const bin = join(root, 'dist/bin/drover.js');
+
+  const result = await run([bin, 'ls', '/', '--server', `127.0.0.1:${server.port}`]);
+
+  expect(result).toEqual({ stdout: 'zookeeper\n', stderr: '', status: 0 });
+});
+
 /** The server stands in this process, so the program must not block it. */
-async function runAsync(text: string) {
+function runAsync(text: string) {
   writeFileSync(join(home, 'first.mjs'), text);
-  const child = spawn(
-    process.execPath,
-    ['--preserve-symlinks', '--preserve-symlinks-main', 'first.mjs'],
-    { cwd: home },
-  );
+  return run(['--preserve-symlinks', '--preserve-symlinks-main', 'first.mjs']);
+}
+
+async function run(args: readonly string[]) {
+  const child = spawn(process.execPath, args, { cwd: home });
   let stdout = '';
   let stderr = '';
   child.stdout.on('data', (chunk) => {

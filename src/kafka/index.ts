@@ -160,6 +160,7 @@ export {
   type OffsetSource,
   openKafkaJsOffsets,
 } from './readers/kafkajs-offsets.ts';
+export { boundedSource, type OpenedTopics, openKafkaJsSource } from './readers/kafkajs-open.ts';
 export { type NdjsonOptions, NdjsonSource } from './readers/ndjson.ts';
 export { type AssignmentOptions, assignReplicas, type BrokerPlace } from './replica-assignment.ts';
 export { internalTopics, type SubscriptionInput } from './subscription.ts';

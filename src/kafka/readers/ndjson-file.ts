@@ -5,7 +5,7 @@
  *
  * In: a path, and a range of lines. Out: their bytes, and how many whole lines there are. A mark is
  * kept for every so many lines, so that finding one reads no more than that; a line that has not ended
- * is not there yet. The file may grow at any time. It must not shrink: then offsets would mean
+ * is not there yet, unless the file is said to be whole. The file may grow at any time. It must not shrink: then offsets would mean
  * something else, and reading fails.
  */
 
@@ -26,6 +26,7 @@ export interface Lines {
 export class NdjsonFile {
   readonly path: string;
   readonly #lineBytesMax: number;
+  readonly #isWhole: boolean;
   #handle: FileHandle | undefined;
   /** Where line i * markEvery begins. */
   readonly #marks: number[] = [0];
@@ -35,9 +36,11 @@ export class NdjsonFile {
   /** One look at a time: two would count the same lines twice. */
   #looking: Promise<number> | undefined;
 
-  constructor(path: string, lineBytesMax: number) {
+  /** `isWhole`: nobody writes to it any more, so that what comes after the last newline is a line too. */
+  constructor(path: string, lineBytesMax: number, isWhole = false) {
     this.path = path;
     this.#lineBytesMax = lineBytesMax;
+    this.#isWhole = isWhole;
   }
 
   /** Counts what has been written since the last look. A file that is not there has no lines. */
@@ -72,6 +75,10 @@ export class NdjsonFile {
       at += bytesRead;
       this.#checkLength(at);
     }
+    if (this.#isWhole && at > this.#bytes) {
+      this.#count += 1;
+      this.#bytes = at;
+    }
     return this.#count;
   }
 
@@ -96,7 +103,13 @@ export class NdjsonFile {
     while (line < end && taken < bytesMax) {
       const chunk = Buffer.allocUnsafe(chunkBytes);
       const { bytesRead } = await handle.read(chunk, 0, chunkBytes, at);
-      if (bytesRead === 0) throw new ReaderError('SOURCE_FAILED', `${this.path} was cut short`);
+      if (bytesRead === 0) {
+        if (!this.#isWhole || line !== end - 1 || rest.length === 0) {
+          throw new ReaderError('SOURCE_FAILED', `${this.path} was cut short`);
+        }
+        if (line >= from) lines.push(rest);
+        break;
+      }
       at += bytesRead;
       const bytes =
         rest.length > 0

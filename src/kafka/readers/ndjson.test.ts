@@ -187,3 +187,15 @@ test('a closed source opens nothing and has closed what it opened', async () => 
   expect((await reader.next()).done).toBe(true);
   await expect(from.open(at, 0n)).rejects.toMatchObject({ code: 'CLOSED' });
 });
+
+test('the last line of a file that is whole needs no newline, and one that grows waits for it', async () => {
+  for (const count of [1, 3, 256, 257]) {
+    await writeFile(file(), lines(0, count).trimEnd());
+
+    const whole = await all(await source({ batchRecordsMax: 100 }).open(at, 0n));
+    const growing = source({ follow: true });
+
+    expect(offsets(whole)).toEqual(Array.from({ length: count }, (_, i) => i));
+    expect(await growing.bounds(at)).toMatchObject({ latest: BigInt(count - 1) });
+  }
+});

@@ -6,7 +6,8 @@
  *
  * The offset is the number of the line, from 0. `timestamp` (milliseconds, or a date as text), `key`
  * and `value` are taken from the object; a value that is not text comes as JSON. `parse` reads other
- * lines. With `follow` a reader waits for more at the end of the file, else it ends there.
+ * lines. With `follow` a reader waits for more at the end of the file, else it ends there, and what
+ * stands behind the last newline is a line as well.
  *
  * Nothing is fetched ahead: a reader holds one batch at most. A line that cannot be read is a
  * BAD_RECORD with file and line; the reader stays before it.
@@ -135,7 +136,8 @@ export class NdjsonSource implements RecordSource {
     const key = keyOf(partition);
     let file = this.#files.get(key);
     if (file === undefined) {
-      file = new NdjsonFile(this.#pathOf(partition), this.#settings.lineBytesMax);
+      const { lineBytesMax, follow } = this.#settings;
+      file = new NdjsonFile(this.#pathOf(partition), lineBytesMax, !follow);
       this.#files.set(key, file);
     }
     return file;
