@@ -50,8 +50,8 @@ function parseHost(text: string): Host {
     if (!net.isIPv6(bracketed[1]!)) throw noHost(text);
     return { name: bracketed[1]!, port: parsePort(bracketed[2], text) };
   }
-  if (net.isIPv6(text)) return { name: text, port: defaultPort };
   const [name, port, ...more] = text.split(':');
+  if (more.length > 0 && net.isIPv6(text)) return { name: text, port: defaultPort };
   if (!name) throw new ArgumentError('servers', `"${text}" names no host`);
   if (more.length > 0 || /[\s[\]]/.test(name)) throw noHost(text);
   return { name, port: parsePort(port, text) };
