@@ -4,12 +4,15 @@
  */
 
 import { spawnSync } from 'node:child_process';
+import { findKafka } from '../test/peers/kafka/fetch.ts';
 import { findZooKeepers } from '../test/peers/zookeeper.ts';
 
 const say = (line: string) => console.error(`peers: ${line}`);
 const { found, missing } = await findZooKeepers(say);
 for (const { name, version } of found) say(`using ${name} (ZooKeeper ${version})`);
 for (const { name, how } of missing) say(`${name} is missing: ${how}`);
+const kafka = await findKafka(say);
+say(typeof kafka === 'string' ? `kafka is missing: ${kafka}` : `using Kafka ${kafka.version}`);
 if (missing.length > 0 && process.env.CI === 'true') {
   say('a missing peer is a failure when CI=true');
   process.exit(1);

@@ -130,6 +130,7 @@ describe('--json', () => {
     top: ['--count', '1'],
     latency: ['--count', '2', '--interval', '1'],
     '4lw': ['ruok'],
+    kafka: ['controller'],
     context: ['list'],
     addWatch: 'addWatch /a',
     removewatches: 'removewatches /a -a',
@@ -148,6 +149,7 @@ describe('--json', () => {
     edit: 'test/cli-shell.test.ts',
     reconfig: 'test/stories/cli-access.test.ts',
     serve: 'test/cli.test.ts',
+    console: 'test/console.test.ts',
     'test-server': 'test/cli.test.ts',
     shell: 'test/cli-shell.test.ts',
     log: 'test/cli-files.test.ts',
@@ -162,6 +164,8 @@ describe('--json', () => {
     barrier: 'test/stories/cli-recipes.test.ts',
     queue: 'test/stories/cli-recipes.test.ts',
     register: 'test/stories/cli-recipes.test.ts',
+    demo: 'test/cli-demo-kafka.test.ts',
+    align: 'test/stories/cli-align.test.ts',
   };
 
   test('every command is tried here, or named with where it is', () => {

@@ -7,6 +7,7 @@ import type { CommandTable } from './command.ts';
 import { accessCommands } from './commands/access.ts';
 import { copyCommands } from './commands/copy.ts';
 import { ensembleCommands } from './commands/ensemble.ts';
+import { kafkaCommands } from './commands/kafka.ts';
 import { nodeCommands } from './commands/nodes.ts';
 import { operatorCommands } from './commands/operators.ts';
 import { recipeCommands } from './commands/recipes.ts';
@@ -24,4 +25,5 @@ export const commands: CommandTable = {
   ...ensembleCommands,
   ...operatorCommands,
   ...recipeCommands,
+  ...kafkaCommands,
 };

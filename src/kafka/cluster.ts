@@ -23,7 +23,10 @@ export async function clusterId(client: Client): Promise<string> {
 async function ensure(client: Client, path: string, data: string | null): Promise<void> {
   if ((await client.exists(path)) !== null) return;
   try {
-    await client.create(path, { parents: true, ...(data !== null && { data }) });
+    // Kafka makes its folders with no data at all, which is not the same as empty.
+    const parent = path.slice(0, path.lastIndexOf('/'));
+    if (parent !== '') await ensure(client, parent, null);
+    await client.create(path, { data });
   } catch (error) {
     // Made by another, or by us, with the reply lost.
     if (isZkError(error, 'NODE_EXISTS')) return;

@@ -147,7 +147,7 @@ export class ControllerStore {
   /** False: it was there already. */
   async create(path: string, data: string | null): Promise<boolean> {
     try {
-      await this.fenced([{ op: 'create', path, ...(data !== null && { data }) }]);
+      await this.fenced([{ op: 'create', path, data }]);
       return true;
     } catch (error) {
       if (isZkError(error, 'NODE_EXISTS')) return false;

@@ -62,6 +62,7 @@ export const topicContent: Content<TopicAssignment> = {
       partitions: new Map(entries.sort(([a], [b]) => a - b)),
     };
   },
+  // The order of fields is the one in which Kafka 3.9 writes them.
   format(topic, version = topicVersionNewest) {
     const by = (pick: (set: ReplicaSet) => readonly number[], all = false) =>
       Object.fromEntries(
@@ -70,10 +71,10 @@ export const topicContent: Content<TopicAssignment> = {
           .filter(([, ids]) => all || ids.length > 0),
       );
     return toJson({
-      ...(version >= 2 && { removing_replicas: by((set) => set.removing) }),
       partitions: by((set) => set.replicas, true),
       ...(version >= 3 && topic.topicId !== null && { topic_id: topic.topicId }),
       ...(version >= 2 && { adding_replicas: by((set) => set.adding) }),
+      ...(version >= 2 && { removing_replicas: by((set) => set.removing) }),
       version,
     });
   },

@@ -167,7 +167,7 @@ test('topics and states are written in the form of Kafka 3.9', () => {
   const state = { leader: 1, leaderEpoch: 0, controllerEpoch: 1, isr: [1, 2], isRecovering: false };
 
   expect(layout08.topic.format(topic)).toBe(
-    '{"removing_replicas":{},"partitions":{"0":[1,2]},"topic_id":"x","adding_replicas":{},"version":3}',
+    '{"partitions":{"0":[1,2]},"topic_id":"x","adding_replicas":{},"removing_replicas":{},"version":3}',
   );
   expect(layout08.topic.format(topic, 1)).toBe('{"partitions":{"0":[1,2]},"version":1}');
   expect(layout08.partitionState.format(state)).toBe(

@@ -244,7 +244,7 @@ export async function growTopic(
 export async function deleteTopic(client: Client, topic: string): Promise<void> {
   if ((await client.exists(layout08.topic.at({ topic }))) === null) throw missing(topic);
   try {
-    await client.create(layout08.deleteTopic.at({ topic }), { parents: true });
+    await client.create(layout08.deleteTopic.at({ topic }), { data: null, parents: true });
   } catch (error) {
     if (!isZkError(error, 'NODE_EXISTS')) throw error; // asked for already
   }

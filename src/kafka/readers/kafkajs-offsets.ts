@@ -45,6 +45,7 @@ export async function openKafkaJsOffsets(
   try {
     await admin.connect();
   } catch (cause) {
+    await admin.disconnect().catch(() => {}); // what it failed with is told below
     throw new ReaderError('SOURCE_FAILED', `no broker can be asked: ${reasonOf(cause)}`, { cause });
   }
   return new KafkaJsOffsets(admin, keptMs);
