@@ -44,18 +44,21 @@ export async function runChild(
   let stopped: ChildEnd['stopped'];
   if (held.aborted) return { code: 1, stopped: 'inDoubt' };
   signal.throwIfAborted();
+  // First, so that from its first moment on the program is known to who stands by.
+  const guard = standBy(graceMs);
   const child = spawn(command, args, {
     stdio: [input === undefined ? 'inherit' : 'pipe', 'inherit', 'inherit'],
     env: environment as NodeJS.ProcessEnv,
     detached: hasGroups, // a group of its own, so that all of it can be ended
   });
+  if (child.pid !== undefined) guard?.stdin?.write(`${child.pid}\n`);
   try {
     await once(child, 'spawn');
   } catch (cause) {
+    guard?.kill('SIGKILL');
     const reason = (cause as NodeJS.ErrnoException).code ?? String(cause);
     throw new CommandError('usage', `${escaped(command)} can't be run (${reason})`, { cause });
   }
-  const guard = standBy(child.pid!, graceMs);
   let impatience: NodeJS.Timeout | undefined;
   const stop = (why: NonNullable<ChildEnd['stopped']>) => {
     if (stopped !== undefined && impatience !== undefined) return;
@@ -95,10 +98,12 @@ function signalGroup(child: ChildProcess, name: NodeJS.Signals): void {
   }
 }
 
-function standBy(pid: number, graceMs: number): ChildProcess | undefined {
+/** Is told the group by a line, and ends it when its input ends, which it does with us. */
+function standBy(graceMs: number): ChildProcess | undefined {
   if (!hasGroups) return undefined;
-  const script = 'read -r _; kill -s TERM -- "-$1" && sleep "$2" && kill -s KILL -- "-$1"';
-  const guard = spawn('sh', ['-c', script, 'sh', String(pid), String(Math.ceil(graceMs / 1_000))], {
+  const end = 'kill -s TERM -- "-$group" && sleep "$1" && kill -s KILL -- "-$group"';
+  const script = `read -r group && { read -r _; ${end}; }`;
+  const guard = spawn('sh', ['-c', script, 'sh', String(Math.ceil(graceMs / 1_000))], {
     stdio: ['pipe', 'ignore', 'ignore'],
     detached: true, // a Ctrl-C must not take it away before us
   });
