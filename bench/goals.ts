@@ -62,3 +62,24 @@ export const otherGoals: Readonly<Record<string, OtherGoal>> = {
   'fan-out events/s':     { ofBetterMin: 1.3 },
   'fan-out p99 ms':       { ofBetterMax: 0.8 },
 };
+
+/** For locks: ours to another's, both in the same run. */
+export interface LockGoal {
+  readonly row: string;
+  readonly ours: string;
+  readonly theirs: string;
+  readonly what: 'opsPerSecond' | 'p99Us';
+  readonly min?: number;
+  readonly max?: number;
+}
+
+// biome-ignore format: a table is read down its columns
+export const lockGoals: readonly LockGoal[] = [
+  { row: 'x1',  ours: 'drover',        theirs: 'redlock/durable', what: 'opsPerSecond', min: 1 },
+  { row: 'x50', ours: 'drover',        theirs: 'redlock/durable', what: 'opsPerSecond', min: 1.2 },
+  { row: 'x50', ours: 'drover',        theirs: 'redlock/durable', what: 'p99Us',        max: 0.2 },
+  { row: 'x1',  ours: 'drover/apache', theirs: 'curator/apache',  what: 'opsPerSecond', min: 1.2 },
+  { row: 'x50', ours: 'drover/apache', theirs: 'curator/apache',  what: 'opsPerSecond', min: 1.2 },
+  { row: 'x1',  ours: 'drover',        theirs: 'curator/apache',  what: 'opsPerSecond', min: 2 },
+  { row: 'x50', ours: 'drover',        theirs: 'curator/apache',  what: 'opsPerSecond', min: 2 },
+];

@@ -1,5 +1,5 @@
 /**
- * The clients that ours is compared with, fetched when they are first wanted, into a folder that git
+ * The packages that ours is compared with, fetched when they are first wanted, into a folder that git
  * ignores: they are nobody's dependencies. And ours, as users get it: built into dist.
  *
  * In: the table below. Out: for each, where it lies, or a sentence that says why it is not here.
@@ -20,15 +20,36 @@ export interface Package {
   readonly why?: string;
 }
 
+interface Wanted {
+  readonly name: string;
+  readonly version: string;
+  readonly main: string;
+}
+
 /** The native one compiles ZooKeeper's C client: it wants make, a C compiler and python. */
-const wanted = [
+const clients: readonly Wanted[] = [
   { name: 'node-zookeeper-client', version: '1.1.3', main: 'index.js' },
   { name: 'zookeeper', version: '7.3.0', main: 'lib/index.js' },
-] as const;
+];
+
+/** What a Node program locks with where there is no ZooKeeper. */
+const lockers: readonly Wanted[] = [
+  { name: 'redlock', version: '5.0.0-beta.2', main: 'dist/esm/index.js' },
+  { name: 'ioredis', version: '5.8.2', main: 'built/index.js' },
+  { name: 'etcd3', version: '1.1.2', main: 'lib/index.js' },
+];
 
 const installTimeoutMs = 10 * 60_000;
 
 export function peerPackages(log: (line: string) => void): Package[] {
+  return packagesOf(clients, log);
+}
+
+export function lockerPackages(log: (line: string) => void): Package[] {
+  return packagesOf(lockers, log);
+}
+
+function packagesOf(wanted: readonly Wanted[], log: (line: string) => void): Package[] {
   mkdirSync(store, { recursive: true });
   return wanted.map(({ name, version, main }) => {
     const folder = join(store, 'node_modules', name);
@@ -45,7 +66,7 @@ function install(name: string, version: string, log: (line: string) => void): st
   const npm = process.platform === 'win32' ? 'npm.cmd' : 'npm';
   const { status, stderr, error } = spawnSync(
     npm,
-    ['install', '--prefix', store, '--no-audit', '--no-fund', `${name}@${version}`],
+    ['install', '--prefix', store, '--no-audit', '--no-fund', '--save-exact', `${name}@${version}`],
     { cwd: store, encoding: 'utf8', timeout: installTimeoutMs },
   );
   if (status === 0 && versionIn(join(store, 'node_modules', name)) === version) return undefined;
@@ -62,7 +83,8 @@ const ownManifest = {
 
 function versionIn(folder: string): string | undefined {
   try {
-    return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')).version;
+    const { version } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+    return String(version).replace(/^v/, '');
   } catch {
     return undefined;
   }

@@ -1,30 +1,39 @@
 /**
  * The benches: ours and its peers side by side, in one run, as ratios.
  *
- *   npm run bench -- cli
  *   npm run bench -- client
  *   npm run bench -- server
+ *   npm run bench -- cli
+ *   npm run bench -- locks
+ *   npm run bench -- align
  */
 
 import { parseArgs } from 'node:util';
+import { benchAlign } from './align.ts';
 import { benchCli } from './cli.ts';
 import { benchClient } from './client.ts';
+import { benchLocks } from './locks.ts';
 import type { BenchOptions } from './options.ts';
 import { benchServer } from './server.ts';
 
 const benches: Readonly<Record<string, (options: BenchOptions) => Promise<unknown>>> = {
-  cli: benchCli,
   client: benchClient,
   server: benchServer,
+  cli: benchCli,
+  locks: benchLocks,
+  align: benchAlign,
 };
 
-const usage = `usage: npm run bench -- cli|client|server [options]
+const usage = `usage: npm run bench -- client|server|cli|locks|align [options]
 
-  cli      from 'drover ls /' to its output, beside Apache's zkCli
   client   drover, npm zookeeper and node-zookeeper-client, on a stand-in server that costs
            next to nothing and on Apache ZooKeeper
   server   drover serve, as built, and Apache ZooKeeper with each of its two network layers:
            rows 'get 100 50x10' and the like, then 'ready', 'idle', 'million', 'sessions', 'fan-out'
+  cli      the time from 'drover ls /' to its output, as built, and from zkCli's
+  locks    acquire and release by 1 and by 50 contenders: ours on drover serve and on Apache
+           ZooKeeper, Curator on the same, redlock on Redis, etcd3 on etcd
+  align    reading in step beside reading freely: rows 'even', 'skewed', 'requests'
 
   --seconds N   how long each try takes              (1)
   --tries N     tries of each row; the middle counts (3)

@@ -1,7 +1,8 @@
 /**
  * Builds dist/ from src/: tsc makes the library, module by module, with types; the command line is then
  * put together into a few files in dist/bin, because Node takes about a millisecond for each module it
- * loads, and `drover ls /` needs eighty. Packages stay outside.
+ * loads, and `drover ls /` needs eighty. Packages stay outside. Vite builds the console's page into
+ * dist/web.
  */
 import { spawnSync } from 'node:child_process';
 import { rmSync } from 'node:fs';
@@ -33,3 +34,10 @@ await build({
   logLevel: 'warn',
 });
 rmSync(at('dist/cli'), { recursive: true, force: true });
+
+const vite = at('node_modules/vite/bin/vite.js');
+const page = spawnSync(process.execPath, [vite, 'build', 'web', '--logLevel', 'warn'], {
+  cwd: at('.'),
+  stdio: ['ignore', 2, 2],
+});
+if (page.status !== 0) process.exit(1);

@@ -1,6 +1,6 @@
 /**
  * `npm start`: builds what is not built, or is older than its source, and serves on 127.0.0.1:2181 with
- * data in ./drover-data. Arguments go to `drover serve`: `npm start -- --port 2182`.
+ * data in ./drover-data, and its console on http://127.0.0.1:4180. Arguments go to `drover serve`: `npm start -- --port 2182`.
  * Plain JavaScript on built-ins alone, since nothing else is there yet when it runs.
  */
 import { spawnSync } from 'node:child_process';
@@ -13,10 +13,12 @@ const main = new URL('dist/bin/drover.js', root);
 const writtenMs = (file) => statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0;
 
 function newestSourceMs() {
-  const source = new URL('src/', root);
-  const files = readdirSync(source, { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts'))
-    .map((name) => new URL(name.replaceAll('\\', '/'), source));
+  const files = ['src/', 'web/'].flatMap((folder) => {
+    const source = new URL(folder, root);
+    return readdirSync(source, { recursive: true, encoding: 'utf8' })
+      .filter((name) => /\.(tsx?|css|html)$/.test(name) && !name.endsWith('.test.ts'))
+      .map((name) => new URL(name.replaceAll('\\', '/'), source));
+  });
   const settings = ['package.json', 'scripts/build.mjs', 'tsconfig.json', 'tsconfig.build.json'];
   const all = [...files, ...settings.map((name) => new URL(name, root))];
   return Math.max(...all.map(writtenMs));
@@ -37,5 +39,5 @@ if (writtenMs(main) < newestSourceMs()) {
   }
 }
 
-process.argv.splice(2, 0, 'serve');
+process.argv.splice(2, 0, 'serve', '--console-port', '4180');
 await import(main.href);

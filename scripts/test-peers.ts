@@ -4,8 +4,10 @@
  */
 
 import { spawnSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
 import { findKafka } from '../test/peers/kafka/fetch.ts';
 import { findZooKeepers } from '../test/peers/zookeeper.ts';
+import { aptInstall, reason } from '../test/peers/zookeeper-fetch.ts';
 
 const say = (line: string) => console.error(`peers: ${line}`);
 const { found, missing } = await findZooKeepers(say);
@@ -13,6 +15,10 @@ for (const { name, version } of found) say(`using ${name} (ZooKeeper ${version})
 for (const { name, how } of missing) say(`${name} is missing: ${how}`);
 const kafka = await findKafka(say);
 say(typeof kafka === 'string' ? `kafka is missing: ${kafka}` : `using Kafka ${kafka.version}`);
+// The console's page is looked at in a real browser.
+if (!existsSync('/usr/bin/chromium') && process.env.CHROMIUM === undefined) {
+  await aptInstall(['chromium'], say).catch((error) => say(`no Chromium: ${reason(error)}`));
+}
 if (missing.length > 0 && process.env.CI === 'true') {
   say('a missing peer is a failure when CI=true');
   process.exit(1);

@@ -31,6 +31,7 @@ const rooms: Record<string, readonly string[]> = {
 /** Rooms in which packages from outside may be imported, by name. */
 const packages: Record<string, readonly string[]> = {
   cli: ['commander', 'fzf', 'pino', 'prom-client', 'string-width'],
+  console: ['@hono/node-server', 'hono', 'zod'],
 };
 
 /** Packages that a room uses when they are there and does without when they are not. */

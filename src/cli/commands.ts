@@ -5,6 +5,8 @@
 
 import type { CommandTable } from './command.ts';
 import { accessCommands } from './commands/access.ts';
+import { alignCommands } from './commands/align.ts';
+import { consoleCommands } from './commands/console.ts';
 import { copyCommands } from './commands/copy.ts';
 import { ensembleCommands } from './commands/ensemble.ts';
 import { kafkaCommands } from './commands/kafka.ts';
@@ -26,4 +28,6 @@ export const commands: CommandTable = {
   ...operatorCommands,
   ...recipeCommands,
   ...kafkaCommands,
+  ...alignCommands,
+  ...consoleCommands,
 };

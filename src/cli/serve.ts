@@ -9,6 +9,7 @@
 
 import { appendFileSync, readdirSync, readFileSync, statSync, watch } from 'node:fs';
 import { dirname, resolve } from 'node:path';
+import type { RunningConsole } from '../console/index.ts';
 import {
   type AdminServer,
   Audit,
@@ -25,16 +26,22 @@ import {
   zooKeeperVersion,
 } from '../server/index.ts';
 import { isStorageError } from '../storage/index.ts';
-import type { OptionValues } from './command.ts';
+import type { Context, OptionValues } from './command.ts';
 import { CommandError, exitCodes } from './exit-codes.ts';
 import { isLogLevel, LazyLogger } from './logger.ts';
 import type { MetricsServer } from './metrics.ts';
+import { within } from './top.ts';
 
 /** A server that does not drain by then is ended anyway; its log is whole all the same. */
 const drainTimeoutMs = 10_000;
 
-export async function serve(args: readonly string[], flags: OptionValues): Promise<number> {
+export async function serve(
+  context: Context,
+  args: readonly string[],
+  flags: OptionValues,
+): Promise<number> {
   const config = configOf(args, flags);
+  const consolePort = consolePortOf(flags);
   const logger = loggerOf(config);
   for (const warning of config.warnings) tell(`warning: ${warning}`);
   warnLoudly(config);
@@ -48,12 +55,14 @@ export async function serve(args: readonly string[], flags: OptionValues): Promi
     if (admin !== undefined) closers.unshift(() => admin.close());
     const metrics = await metricsServerOf(config, server);
     if (metrics !== undefined) closers.unshift(() => metrics.close());
+    const web = await consoleOf(context, server, flags, consolePort);
+    if (web !== undefined) closers.unshift(() => web.close());
     const reloading = reloadCertificates(config, server);
     closers.unshift(async () => reloading.close());
     audit?.serverStarted();
-    sayReady(config, server, admin, metrics, flags.json === true);
+    sayReady(config, server, { admin, metrics, web }, flags.json === true);
   } catch (error) {
-    await server.close();
+    await close(closers);
     throw asCommandError(error, config);
   }
   await logger.load();
@@ -289,11 +298,37 @@ async function metricsServerOf(
   });
 }
 
+/** Undefined: none is wanted. */
+function consolePortOf({ consolePort, console: isWanted }: OptionValues): number | undefined {
+  if (consolePort === undefined || isWanted === false) return undefined;
+  return within(consolePort, '--console-port', 0, 65_535, 0);
+}
+
+async function consoleOf(
+  context: Context,
+  server: RunningServer,
+  flags: OptionValues,
+  port: number | undefined,
+): Promise<RunningConsole | undefined> {
+  if (port === undefined) return undefined;
+  const { openServerConsole } = await import('./console-server.ts');
+  return openServerConsole(context, server, {
+    port,
+    write: flags.consoleWrite === true,
+    say: tell,
+  });
+}
+
+interface Beside {
+  readonly admin: AdminServer | undefined;
+  readonly metrics: MetricsServer | undefined;
+  readonly web: RunningConsole | undefined;
+}
+
 function sayReady(
   config: ServerConfig,
   server: RunningServer,
-  admin: AdminServer | undefined,
-  metrics: MetricsServer | undefined,
+  { admin, metrics, web }: Beside,
   asJson: boolean,
 ): void {
   const { dataDir, dataLogDir } = {
@@ -308,6 +343,7 @@ function sayReady(
       securePort: server.securePort ?? null,
       adminPort: admin?.port ?? null,
       metricsPort: metrics?.port ?? null,
+      consolePort: web?.port ?? null,
       ...{ dataDir, dataLogDir, readyMs, pid: process.pid },
       version: droverVersion(),
       zooKeeper: zooKeeperVersion,
@@ -329,6 +365,7 @@ function sayReady(
     ...(metrics === undefined
       ? []
       : [`  metrics  http://${config.must('metricsProvider.httpHost')}:${metrics.port}/metrics`]),
+    ...(web === undefined ? [] : [`  console  ${web.url}`]),
     `  ready in ${readyMs} ms; Ctrl-C stops (process ${process.pid})`,
   ];
   process.stdout.write(`${lines.join('\n')}\n`);

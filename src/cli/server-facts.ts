@@ -75,12 +75,16 @@ async function rowOf(server: Server, options: AskOptions): Promise<ServerRow> {
       ask(server, 'srvr', options),
       ask(server, 'mntr', options).catch(() => ''),
     ]);
-    const answerMs = performance.now() - startMs;
-    return { server, answerMs, ...fromSrvr(srvr), ...fromMntr(mntr) };
+    return rowFrom(server, srvr, mntr, performance.now() - startMs);
   } catch (error) {
     options.signal?.throwIfAborted();
     return { server, error: faultText(error), answerMs: performance.now() - startMs, values: {} };
   }
+}
+
+/** What a server said, read: also for one that is in this process and needs no asking. */
+export function rowFrom(server: Server, srvr: string, mntr: string, answerMs: number): ServerRow {
+  return { server, answerMs, ...fromSrvr(srvr), ...fromMntr(mntr) };
 }
 
 function fromSrvr(text: string): Partial<ServerRow> {

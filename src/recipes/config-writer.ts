@@ -14,6 +14,7 @@ import {
   type Client,
   isZkError,
   type MultiOp,
+  ZkError,
 } from '../client/index.ts';
 import { childOf, frameBytesMax } from '../protocol/index.ts';
 import { type Clock, systemClock } from '../support/index.ts';
@@ -73,7 +74,11 @@ export class ConfigWriter {
         if (!isZkError(error)) throw error;
         last = error;
         if (error.outcomeUnknown) {
-          const version = await this.#resolve(nodes, texts, mark, options, error);
+          const resolving = this.#resolve(nodes, texts, mark, options, error);
+          const version = await resolving.catch(() => {
+            options.signal?.throwIfAborted();
+            throw error; // who cannot ask what became of it still does not know: that is what to tell
+          });
           if (version !== null) return version;
         } else if (!isZkError(error, 'BAD_VERSION', 'NODE_EXISTS', 'NO_NODE')) throw error;
       }
@@ -122,7 +127,12 @@ export class ConfigWriter {
       if (version !== null) return version;
     }
     // A create in a multi comes back without a Stat: ask for it.
-    return this.#versionOf([...texts.keys()][0]!, mark, options);
+    const [key] = [...texts.keys()] as [string];
+    return this.#versionOf(key, mark, options).catch((cause: unknown) => {
+      if (!isZkError(cause)) throw cause;
+      const path = childOf(this.#base, key);
+      throw new ZkError(cause.code, { op: 'multi', path, outcomeUnknown: true, cause });
+    });
   }
 
   async #versionOf(key: string, mark: string, options: CallOptions): Promise<bigint> {

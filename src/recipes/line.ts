@@ -91,15 +91,19 @@ export class Line {
   async #make(options: Omit<JoinOptions, 'signal'>, signal: AbortSignal): Promise<Place> {
     const { prefix = this.#prefixes[0]!, data, ...grant } = options;
     const path = childOf(this.path, prefix);
-    const node = await withParents(this.client, path, this.#acl, () =>
-      this.client.createProtected(path, {
+    let list: Promise<string[] | null> | undefined;
+    const node = await withParents(this.client, path, this.#acl, () => {
+      const making = this.client.createProtected(path, {
         mode: 'ephemeralSequential',
         signal,
         ...(data !== undefined && { data }),
         ...(this.#acl && { acl: this.#acl }),
-      }),
-    );
-    return new Place(this, node.path, new Grant(this.client, node, grant));
+      });
+      // Asked for in the same breath: it is answered behind the create, which saves a wait.
+      list = this.names({ signal }).catch(() => null);
+      return making;
+    });
+    return new Place(this, node.path, new Grant(this.client, node, grant), list);
   }
 
   /** The number in a name of this line. */
@@ -125,14 +129,17 @@ export class Place {
   readonly name: string;
   /** Ours once `turn` has resolved; before that, its signal tells whether the place is. */
   readonly grant: Grant;
+  /** The list that was asked for together with our node. Only the first look needs it. */
+  #firstList: Promise<string[] | null> | undefined;
   /** The node ahead that is watched, or about to be. */
   #ahead: Promise<Watched<DataAndStat> | null> | undefined;
 
-  constructor(line: Line, path: string, grant: Grant) {
+  constructor(line: Line, path: string, grant: Grant, firstList?: Promise<string[] | null>) {
     this.line = line;
     this.path = path;
     this.name = nameOf(path);
     this.grant = grant;
+    this.#firstList = firstList;
   }
 
   /** The number that the server gave us. */
@@ -142,7 +149,7 @@ export class Place {
 
   /** Whom the rule says to wait for, by a fresh list; null when it is our turn. Rejects when we have no place. */
   async ahead(rule: Rule, signal?: AbortSignal): Promise<string | null> {
-    const names = await this.#inSession(this.line.names(signal ? { signal } : {}));
+    const names = await this.#names(signal);
     this.grant.check(); // the list may have come in another session than the one that owns the node
     const at = names.indexOf(this.name);
     if (at === -1) {
@@ -172,6 +179,17 @@ export class Place {
       if (watched !== null) await unlessAborted(watched.changed, ...ends);
       this.#ahead = undefined;
     }
+  }
+
+  /** A list that has our node is no older than it, and so has all that are ahead of it. */
+  async #names(signal?: AbortSignal): Promise<string[]> {
+    const first = this.#firstList;
+    this.#firstList = undefined;
+    if (first !== undefined) {
+      const names = await (signal ? unlessAborted(first, signal) : first);
+      if (names?.includes(this.name)) return names;
+    }
+    return this.#inSession(this.line.names(signal ? { signal } : {}));
   }
 
   /** A read that fails because the session is over means that the place is lost with it. */

@@ -7,6 +7,8 @@ import { expect, test } from 'vitest';
 import { Client } from '../../src/client/index.ts';
 import { type ConfigOptions, type ConfigProblem, ConfigStore } from '../../src/recipes/index.ts';
 import { deferred } from '../../src/support/index.ts';
+import { MovableClock } from '../../src/testing/index.ts';
+import { loseReply, opCodes } from '../faults.ts';
 import { reached, startZk } from '../zk.ts';
 
 interface Limits {
@@ -322,4 +324,23 @@ test('defaults stand for nodes that are missing, and closing leaves nothing behi
   expect(store.get('rate')).toBe(11);
   expect(client.load.watches).toBe(0);
   expect(client.listenerCount('state')).toBe(0);
+});
+
+test('a write that landed, and of which nobody could ask before the session ended, is of unknown outcome', async () => {
+  await using zk = await startZk();
+  const clock = new MovableClock();
+  const [client, witness] = [await zk.connect({ clock }), await zk.witness()];
+  await using config = new ConfigStore(client, '/app', app);
+  await config.update('rate', () => 1);
+  loseReply(zk, opCodes.multi);
+  const cut = zk.link.until(({ cuts }) => cuts === 1).then(() => zk.link.refuse());
+
+  const updating = config.update('rate', () => 2).catch((error) => error);
+  await cut;
+  await reached(client, 'suspended');
+  clock.advance(11_000);
+
+  expect(await updating).toMatchObject({ code: 'CONNECTION_LOSS', outcomeUnknown: true });
+  expect(String((await witness.get('/app/rate')).data)).toBe('2');
+  await zk.link.accept();
 });

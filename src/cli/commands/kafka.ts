@@ -30,16 +30,18 @@ export const kafkaCommands: Readonly<Record<string, Command>> = {
   },
   demo: {
     usage: 'demo <what>',
-    about: 'plays on a server of its own: kafka, a living cluster whose controller dies',
+    about: 'plays on a server of its own: kafka, a living cluster whose controller dies; align, partitions that are read in step',
     group: 'kafka',
     options: [
       { flags: '-p, --port <number>',  about: 'where its ZooKeeper listens; any that is free' },
-      { flags: '--pace <seconds>',     about: 'from one scene to the next; 4' },
+      { flags: '--pace <seconds>',     about: 'from one scene to the next; 4. align: milliseconds for a record' },
       { flags: '--rounds <number>',    about: 'how often the scenes are played; until Ctrl-C' },
     ],
-    args: [['kafka']],
+    args: [['kafka', 'align']],
     isLocal: true, only: 'argv',
     run: async (context, args, options) =>
-      (await import('../demo-kafka.ts')).demo(context, args, options),
+      args[0] === 'align'
+        ? (await import('../demo-align.ts')).demoAlign(context, options)
+        : (await import('../demo-kafka.ts')).demo(context, args, options),
   },
 };

@@ -15,6 +15,9 @@ const serveOptions: readonly CommandOption[] = [
   { flags: '--words <list>',             about: 'four-letter words to answer (4lw.commands.whitelist); * is all' },
   { flags: '--admin-port <number>',      about: 'switches the admin server on' },
   { flags: '--metrics-port <number>',    about: 'switches /metrics for Prometheus on' },
+  { flags: '--console-port <number>',    about: 'switches the web console on, for this machine alone; 4180 is usual' },
+  { flags: '--console-write',            about: 'lets the console change things; it is read-only otherwise' },
+  { flags: '--no-console',               about: 'no console, whatever else was said' },
   { flags: '--audit <file>',             about: 'writes down who changed what; - is standard output', value: 'file' },
   { flags: '--log-level <level>',        about: 'silent, error, warn, info or debug', value: ['silent', 'error', 'warn', 'info', 'debug'] },
   { flags: '--insecure-bind',            about: 'listens beyond this machine although nobody has to prove who they are' },
@@ -32,7 +35,7 @@ export const serverCommands: Readonly<Record<string, Command>> = {
     options: serveOptions,
     args: ['file'],
     isLocal: true, only: 'argv', ownsSignals: true,
-    run: async (_, args, options) => (await import('../serve.ts')).serve(args, options),
+    run: async (context, args, options) => (await import('../serve.ts')).serve(context, args, options),
   },
   'test-server': {
     usage: 'test-server [command...]',

@@ -1,0 +1,64 @@
+/** What an aligned reader hands out, tells and shows. */
+
+import type {
+  GroupMemberStatus,
+  KafkaRecord,
+  OwnedPartition,
+  PartitionId,
+} from '../kafka/index.ts';
+import type { QuarantineReason } from './event-time.ts';
+import type { Lane } from './lane.ts';
+import type { StoredLimit } from './layout.ts';
+
+export interface AlignedBatch extends PartitionId {
+  /** In the order of their offsets. At least one. */
+  readonly records: readonly KafkaRecord[];
+  /** When each happened; null where that is not known, and the policy is to deliver. */
+  readonly timesMs: readonly (number | null)[];
+  readonly nextOffset: bigint;
+  /** Of the ownership: grows from owner to owner of the partition. */
+  readonly epoch: bigint;
+  /** Aborts from the moment on from which somebody else may read the partition. */
+  readonly signal: AbortSignal;
+  /** It was worked off. False when the partition was lost meanwhile: then somebody does it again. */
+  done(): Promise<boolean>;
+}
+
+export interface LaneStatus extends PartitionId {
+  readonly state: Lane['state'];
+  readonly positionMs: number | null;
+  readonly offset: bigint | null;
+  readonly lag: bigint | null;
+  /** The next record lies at or beyond the limit. */
+  readonly isHeldBack: boolean;
+  readonly isInHand: boolean;
+  readonly records: number;
+  /** Later than the allowance. */
+  readonly lateRecords: number;
+}
+
+export interface AlignStatus {
+  readonly id: string;
+  readonly limit: StoredLimit | null;
+  readonly isLeading: boolean;
+  readonly isInDoubt: boolean;
+  /** Going on past the limit, without a link. */
+  readonly isFailingOpen: boolean;
+  readonly partitions: readonly LaneStatus[];
+  readonly records: number;
+  readonly quarantined: number;
+  /** Which share of its time it had records, and all of them too early. */
+  readonly waitingShare: number;
+  readonly reports: number;
+  readonly member: GroupMemberStatus;
+}
+
+export interface AlignEvents {
+  limit: [limit: StoredLimit];
+  assigned: [owned: OwnedPartition];
+  ended: [owned: OwnedPartition];
+  quarantined: [partition: PartitionId, record: KafkaRecord, reason: QuarantineReason];
+  /** Something went wrong and is being dealt with; `where` is a node, or a partition. */
+  problem: [where: string, error: unknown];
+  failOpen: [isOpen: boolean];
+}

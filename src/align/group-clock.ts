@@ -1,0 +1,188 @@
+/**
+ * The group's clock, as its leader keeps it: where every partition is, how far the limit may move, and
+ * which cut everybody has reached.
+ *
+ * In: the plan, what is stored of each partition, what members report. Out: a decision, whenever asked:
+ * the next limit, and a cut where there is one to be made. Pure.
+ *
+ *   unknown    not reported since ever: the limit does not move at all
+ *   reading    holds the limit back; also while nobody has the partition, where it was known to be last
+ *   stopped    holds it back too: its reader failed, or a record was refused; somebody has to look
+ *   idle       nothing to read there is, and so it holds nobody back; back with its first record
+ *   finished   will never have more
+ *
+ * A partition's reports carry the epoch of its ownership, and one of a lower epoch than was seen counts
+ * for nothing: so whoever lost a partition has no more say in it.
+ */
+
+import type { Pass } from './partition-clock.ts';
+import { boundaryAfter, boundaryAt, limitFor, type Rule } from './rule.ts';
+
+export type PartitionState = 'reading' | 'idle' | 'finished' | 'stopped';
+
+export interface PartitionReport {
+  /** Of the ownership: grows from owner to owner. */
+  readonly epoch: bigint;
+  readonly state: PartitionState;
+  /** Null: nothing is known yet; or, where it is finished or idle, nothing ever came. */
+  readonly positionMs: number | null;
+  /** The first record that is not done. */
+  readonly offset: bigint;
+  readonly reached: readonly Pass[];
+}
+
+export interface Cut {
+  /** Everything before this boundary is done, in every partition. */
+  readonly end: number;
+  /** By partition key: where to go on. */
+  readonly offsets: ReadonlyMap<string, bigint>;
+}
+
+export interface Decision {
+  /** Never below the one before. Null: none was ever set, and none can be. */
+  readonly limitMs: number | null;
+  readonly cut: Cut | null;
+  /** Every partition has come to its end. */
+  readonly isFinished: boolean;
+}
+
+interface View extends PartitionReport {
+  readonly member: string | null;
+}
+
+export class GroupClock {
+  readonly #views = new Map<string, View | null>();
+  #rule: Rule;
+  #limitMs: number | null;
+  #cutEnd: number | null;
+  /**
+   * Whether a partition that nobody has goes only to who has it by a later ownership. Not so where there
+   * is no ownership, and whoever speaks has the say.
+   */
+  hasOwners = true;
+
+  constructor(rule: Rule, limitMs: number | null, cutEnd: number | null) {
+    this.#rule = rule;
+    this.#limitMs = limitMs;
+    this.#cutEnd = cutEnd;
+  }
+
+  get rule(): Rule {
+    return this.#rule;
+  }
+
+  set rule(rule: Rule) {
+    this.#rule = rule;
+  }
+
+  /** All partitions there are. New ones are unknown; those that are gone are forgotten. */
+  plan(keys: Iterable<string>): void {
+    const wanted = new Set(keys);
+    for (const key of this.#views.keys()) if (!wanted.has(key)) this.#views.delete(key);
+    for (const key of wanted) if (!this.#views.has(key)) this.#views.set(key, null);
+  }
+
+  /** Known from storage: where it stood at the last cut, or was handed over. Reports count for more. */
+  seed(key: string, stored: Omit<PartitionReport, 'state' | 'epoch'> & { epoch?: bigint }): void {
+    if (this.#views.get(key) !== null) return; // not planned, or reported already
+    this.#views.set(key, { epoch: 0n, ...stored, state: 'reading', member: null });
+  }
+
+  /** False when it says nothing new, or comes from who has no say. */
+  report(key: string, member: string, report: PartitionReport): boolean {
+    const view = this.#views.get(key);
+    if (view === undefined) return false;
+    if (view !== null && report.epoch < view.epoch) return false;
+    // It has the partition and does not know yet where it begins: what was known goes on to hold.
+    const isBlank = report.positionMs === null && report.state === 'reading';
+    if (isBlank && view !== null) {
+      this.#views.set(key, { ...view, epoch: report.epoch, state: 'reading', member });
+    } else this.#views.set(key, { ...report, member });
+    return true;
+  }
+
+  /** Its partitions, or one, are nobody's until the next reports: what was known goes on to hold. */
+  left(member: string, only?: string): void {
+    for (const [key, view] of this.#views) {
+      if (view?.member !== member || (only !== undefined && only !== key)) continue;
+      // Idle was judged by somebody who looked. Now nobody does.
+      const state = view.state === 'idle' ? 'reading' : view.state;
+      const isBlank = view.positionMs === null && state === 'reading';
+      const epoch = this.hasOwners ? view.epoch : 0n;
+      this.#views.set(key, isBlank ? null : { ...view, epoch, state, member: null });
+    }
+  }
+
+  view(key: string): (PartitionReport & { readonly member: string | null }) | null | undefined {
+    return this.#views.get(key);
+  }
+
+  get keys(): IterableIterator<string> {
+    return this.#views.keys();
+  }
+
+  /** The partition that everybody waits for. Null where nobody does. */
+  get slowest(): { readonly key: string; readonly positionMs: number | null } | null {
+    let found: { key: string; positionMs: number | null } | null = null;
+    for (const [key, view] of this.#views) {
+      if (view === null || (isHolding(view) && view.positionMs === null)) {
+        return { key, positionMs: null };
+      }
+      if (!isHolding(view)) continue;
+      if (found === null || view.positionMs! < found.positionMs!) {
+        found = { key, positionMs: view.positionMs };
+      }
+    }
+    return found;
+  }
+
+  decide(): Decision {
+    const { slowest } = this;
+    const stay = { limitMs: this.#limitMs, cut: null, isFinished: false };
+    if (slowest === null) return this.#views.size === 0 ? stay : this.#unheld();
+    if (slowest.positionMs === null) return stay;
+    const limitMs = this.#higher(limitFor(this.#rule, slowest.positionMs));
+    const cut = this.#cutAt(boundaryAt(this.#rule.stepMs, slowest.positionMs));
+    return { limitMs, cut, isFinished: false };
+  }
+
+  /** Nobody holds the limit back: all have ended, or some only wait for records. */
+  #unheld(): Decision {
+    const stay = { limitMs: this.#limitMs, cut: null, isFinished: false };
+    const views = [...this.#views.values()];
+    if (views.some((view) => view!.state === 'idle')) return stay;
+    const lastMs = views.reduce<number | null>(
+      (last, view) => (view!.positionMs === null ? last : Math.max(last ?? 0, view!.positionMs)),
+      null,
+    );
+    if (lastMs === null) return { ...stay, isFinished: true };
+    const end = boundaryAfter(this.#rule.stepMs, lastMs);
+    return { limitMs: this.#higher(end), cut: this.#cutAt(end), isFinished: true };
+  }
+
+  #higher(limitMs: number): number {
+    return Math.max(limitMs, this.#limitMs ?? 0);
+  }
+
+  #cutAt(end: number): Cut | null {
+    if (this.#cutEnd !== null && end <= this.#cutEnd) return null;
+    const offsets = new Map<string, bigint>();
+    for (const [key, view] of this.#views) offsets.set(key, offsetAt(view!, end));
+    return { end, offsets };
+  }
+
+  /** The decision is stored. */
+  moved({ limitMs, cut }: Pick<Decision, 'limitMs' | 'cut'>): void {
+    this.#limitMs = limitMs;
+    if (cut !== null) this.#cutEnd = cut.end;
+  }
+}
+
+function isHolding({ state }: PartitionReport): boolean {
+  return state === 'reading' || state === 'stopped';
+}
+
+/** Where it has passed a boundary; where it stands, when it has not: all before that is done too. */
+function offsetAt({ reached, offset }: PartitionReport, end: number): bigint {
+  return reached.find((pass) => pass.end >= end)?.offset ?? offset;
+}

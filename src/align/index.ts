@@ -1,0 +1,65 @@
+/**
+ * Event-time alignment: many consumers, one clock.
+ */
+
+export type { AlignOptions } from './align-options.ts';
+export type { AlignEvents, AlignedBatch, AlignStatus, LaneStatus } from './aligned.ts';
+export { Aligner, align } from './aligner.ts';
+export {
+  type CompleteOptions,
+  Coordinator,
+  type CoordinatorEvents,
+  type CoordinatorOptions,
+  type PeriodCoordinator,
+} from './coordinator.ts';
+export { type Duration, durationMs, formatDuration } from './duration.ts';
+export { type EventTime, eventTimeOf, type QuarantineReason } from './event-time.ts';
+export {
+  type Cut,
+  type Decision,
+  GroupClock,
+  type PartitionReport,
+  type PartitionState,
+} from './group-clock.ts';
+export { javaLayout, javaRoot } from './java-layout.ts';
+export { QuarantineError, type QuarantinePolicy } from './judge.ts';
+export type { PartitionPeriod } from './lane-options.ts';
+export {
+  type AlignPaths,
+  alignPaths,
+  alignRoot,
+  type CutPointer,
+  formatRule,
+  type Handover,
+  parseCalled,
+  parseCut,
+  parseHandover,
+  parseLimit,
+  parseMember,
+  parsePlan,
+  parseRule,
+  type StoredCut,
+  type StoredLimit,
+  type StoredMember,
+} from './layout.ts';
+export { type LeaderStep, leaderSteps } from './leader-options.ts';
+export { PartitionClock, type Pass } from './partition-clock.ts';
+export type { Period } from './period-calls.ts';
+export { setRule } from './prepare.ts';
+export { boundaryAfter, boundaryAt, limitFor, type Rule, type RuleInput, ruleOf } from './rule.ts';
+export { SeedCoordinator, type SeedCoordinatorOptions } from './seed-coordinator.ts';
+export {
+  formatProgress,
+  formatTopicPartitions,
+  parseProgress,
+  parseTopicPartitions,
+  type SeedLayout,
+  seedLayout,
+} from './seed-layout.ts';
+export {
+  type AlignSnapshot,
+  listAlignments,
+  readAlignment,
+  type SeenMember,
+  type SeenPartition,
+} from './snapshot.ts';

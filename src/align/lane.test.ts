@@ -1,0 +1,319 @@
+import { expect, test, vi } from 'vitest';
+import type { KafkaRecord, OwnedPartition, PartitionReader, RecordBatch } from '../kafka/index.ts';
+import { type Deferred, deferred, ManualClock } from '../support/index.ts';
+import { Lane } from './lane.ts';
+import type { LaneOptions } from './lane-options.ts';
+
+/** A reader that is fed by the test. */
+class FedReader implements PartitionReader {
+  readonly topic = 't';
+  readonly partition = '0';
+  position = 0n;
+  highWatermark: bigint | null = null;
+  isPaused = false;
+  asked = 0;
+  toggles = 0;
+  #end = 0n;
+  #waiting: Deferred<IteratorResult<RecordBatch, undefined>> | undefined;
+  readonly #ready: RecordBatch[] = [];
+
+  feed(...timesMs: number[]): void {
+    const from = this.#end;
+    const records = timesMs.map((timestampMs, i): KafkaRecord => {
+      return { offset: from + BigInt(i), timestampMs, key: null, value: null };
+    });
+    this.#end = from + BigInt(records.length);
+    this.highWatermark = this.#end;
+    const { topic, partition } = this;
+    const batch = { topic, partition, records, nextOffset: this.#end, highWatermark: this.#end };
+    this.#ready.push(batch);
+    this.#serve();
+  }
+
+  #serve(): void {
+    const waiting = this.#waiting;
+    const batch = this.#ready[0];
+    if (waiting === undefined || batch === undefined) return;
+    this.#ready.shift();
+    this.#waiting = undefined;
+    this.position = batch.nextOffset;
+    waiting.resolve({ done: false, value: batch });
+  }
+
+  end(): void {
+    this.#waiting?.resolve({ done: true, value: undefined });
+  }
+
+  async next(): Promise<IteratorResult<RecordBatch, undefined>> {
+    this.asked += 1;
+    this.highWatermark ??= this.#end;
+    const waiting = deferred<IteratorResult<RecordBatch, undefined>>();
+    this.#waiting = waiting;
+    this.#serve();
+    return waiting.promise;
+  }
+
+  pause(): void {
+    this.isPaused = true;
+    this.toggles += 1;
+  }
+
+  resume(): void {
+    this.isPaused = false;
+    this.toggles += 1;
+  }
+
+  seek(offset: bigint): void {
+    this.position = offset;
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this;
+  }
+
+  async close(): Promise<void> {
+    this.end();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {}
+}
+
+/** As much of an owned partition as a lane looks at. */
+function owned() {
+  const ended = new AbortController();
+  const one = { topic: 't', partition: '0', epoch: 1n, signal: ended.signal };
+  return { owned: one as unknown as OwnedPartition, lose: () => ended.abort() };
+}
+
+function start(options: Partial<LaneOptions> = {}) {
+  const reader = new FedReader();
+  const clock = new ManualClock();
+  const told = { quarantined: [] as string[], trouble: [] as unknown[], failures: [] as unknown[] };
+  const { owned: partition, lose } = owned();
+  const lane = new Lane(partition, {
+    open: async () => ({ reader, from: null }),
+    readTime: ({ timestampMs }) => timestampMs ?? Number.NaN,
+    allowanceMs: 0,
+    stepMs: 60,
+    idleAfterMs: 1_000,
+    fromMs: null,
+    toMs: null,
+    quarantine: 'skip',
+    futureToleranceMs: 0,
+    clock,
+    onQuarantined: (_, record, reason) => told.quarantined.push(`${record.offset} ${reason}`),
+    onChange: () => {},
+    onTrouble: (_, error) => told.trouble.push(error),
+    onFailure: (error) => told.failures.push(error),
+    ...options,
+  });
+  return { lane, reader, clock, told, lose };
+}
+
+const settled = () => new Promise((resolve) => void setImmediate(resolve));
+const times = (lane: Lane) => {
+  const handed = lane.take(100);
+  return { handed, timesMs: handed.timesMs };
+};
+
+test('stops at the first record at the limit, and begins with it when the limit has moved', async () => {
+  const { lane, reader } = start();
+  reader.feed(10, 59, 60, 20, 130);
+  await settled();
+  expect(lane.isReady).toBe(false); // no limit is known
+
+  lane.limitMs = 60;
+  const { handed, timesMs } = times(lane);
+  expect(timesMs).toEqual([10, 59]);
+  expect(lane.isHeldBack).toBe(true);
+  lane.finish(handed);
+  expect(lane.report()).toMatchObject({ positionMs: 60, offset: 2n });
+
+  lane.limitMs = 120;
+  expect(times(lane).timesMs).toEqual([60, 20]);
+});
+
+test('pauses its reader while it is held back, and only then', async () => {
+  const { lane, reader } = start();
+  lane.limitMs = 60;
+  reader.feed(10, 100);
+  await settled();
+  lane.finish(times(lane).handed);
+
+  expect(reader.isPaused).toBe(true);
+  for (const limitMs of [70, 80, 90]) lane.limitMs = limitMs;
+  expect(reader.toggles).toBe(1);
+  lane.limitMs = 120;
+  expect(reader.isPaused).toBe(false);
+});
+
+test('holds one batch and asks for no other while it is held back', async () => {
+  const { lane, reader } = start();
+  lane.limitMs = 60;
+  reader.feed(100, 101);
+  reader.feed(102);
+  await settled();
+
+  expect(reader.asked).toBe(1);
+});
+
+test('a partition that is held back is not idle, however long', async () => {
+  const { lane, reader, clock } = start();
+  lane.limitMs = 60;
+  reader.feed(100);
+  await settled();
+
+  clock.advance(3_600_000);
+  await settled();
+
+  expect(lane.state).toBe('reading');
+});
+
+test('idle comes exactly after its time, and not while work is under way', async () => {
+  const { lane, reader, clock } = start();
+  lane.limitMs = 60;
+  reader.feed(10);
+  await settled();
+  const { handed } = times(lane);
+  await settled();
+  clock.advance(5_000);
+  expect(lane.state).toBe('reading');
+
+  lane.finish(handed);
+  clock.advance(999);
+  await settled();
+  expect(lane.state).toBe('reading');
+  clock.advance(1);
+  expect(lane.state).toBe('idle');
+
+  reader.feed(20);
+  await settled();
+  expect(lane.state).toBe('reading');
+});
+
+test('a partition that lags is not idle, though nothing comes', async () => {
+  const { lane, reader, clock } = start();
+  reader.highWatermark = 7n;
+  await settled();
+
+  clock.advance(10_000);
+  expect(lane.state).toBe('reading');
+
+  reader.highWatermark = 0n;
+  clock.advance(1_000);
+  expect(lane.state).toBe('idle');
+});
+
+test('its end comes when everything is done, and not when everything is read', async () => {
+  const { lane, reader } = start();
+  lane.limitMs = 60;
+  reader.feed(10);
+  await settled();
+  const { handed } = times(lane);
+  await settled();
+  reader.end();
+  await settled();
+  expect(lane.state).toBe('reading');
+
+  lane.finish(handed);
+  expect(lane.state).toBe('finished');
+  expect(lane.report()).toMatchObject({ state: 'finished', positionMs: 10, offset: 1n });
+});
+
+test('ends at the time that was asked for, and leaves out what lies before the first', async () => {
+  const { lane, reader } = start({ fromMs: 20, toMs: 50, allowanceMs: 10 });
+  lane.limitMs = 600;
+  reader.feed(5, 25, 52, 45, 61, 30);
+  await settled();
+
+  const { handed, timesMs } = times(lane);
+  expect(timesMs).toEqual([25, 45]);
+  lane.finish(handed);
+  expect(lane.state).toBe('finished');
+});
+
+const future = 5_000_000_000_000;
+
+test('what cannot be believed is left out and told', async () => {
+  const { lane, reader, told } = start();
+  lane.limitMs = 60;
+  reader.feed(10, future, 20, Number.NaN, -5, 30);
+  await settled();
+
+  const { handed, timesMs } = times(lane);
+  lane.finish(handed);
+
+  expect(timesMs).toEqual([10, 20, 30]);
+  expect(told.quarantined).toEqual(['1 future', '3 missing', '4 negative']);
+  expect(lane.report()).toMatchObject({ offset: 6n, positionMs: 30 });
+});
+
+test('clamp hands it out as of the latest before it; deliver hands it out without a time', async () => {
+  const clamp = start({ quarantine: 'clamp' });
+  clamp.lane.limitMs = 60;
+  clamp.reader.feed(10, future, 20);
+  await settled();
+  expect(times(clamp.lane).timesMs).toEqual([10, 10, 20]);
+
+  const deliver = start({ quarantine: 'deliver' });
+  deliver.lane.limitMs = 60;
+  deliver.reader.feed(10, future, 20);
+  await settled();
+  expect(times(deliver.lane).timesMs).toEqual([10, null, 20]);
+});
+
+test('stop holds the partition before it, with all before it done, and says why', async () => {
+  const { lane, reader, told } = start({ quarantine: 'stop' });
+  lane.limitMs = 60;
+  reader.feed(10, future, 20);
+  await settled();
+  const { handed, timesMs } = times(lane);
+  expect(timesMs).toEqual([10]);
+  lane.finish(handed);
+  await settled();
+
+  expect(lane.state).toBe('stopped');
+  expect(lane.report()).toMatchObject({ state: 'stopped', offset: 1n, positionMs: 10 });
+  expect(String(told.trouble[0])).toMatch(/t\/0 stops at offset 1.*in the future/);
+});
+
+test('a batch that was given back comes again', async () => {
+  const { lane, reader } = start();
+  lane.limitMs = 600;
+  reader.feed(10, 20);
+  await settled();
+  const seek = vi.spyOn(reader, 'seek');
+
+  lane.giveBack(times(lane).handed);
+
+  expect(seek).toHaveBeenCalledWith(0n);
+  expect(lane.report()).toMatchObject({ offset: 0n });
+});
+
+test('what is done after the partition was lost counts for nothing', async () => {
+  const { lane, reader, lose } = start();
+  lane.limitMs = 60;
+  reader.feed(10);
+  await settled();
+  const { handed } = times(lane);
+
+  lose();
+
+  expect(lane.finish(handed)).toBe(false);
+});
+
+test('a callback that throws is told, and its boundary does not count', async () => {
+  const { lane, reader, told } = start({
+    onPartitionPeriod: () => {
+      throw new Error('disk full');
+    },
+  });
+  lane.limitMs = 600;
+  reader.feed(10, 70);
+  await settled();
+  lane.finish(times(lane).handed);
+  await settled();
+
+  expect(String(told.failures[0])).toMatch('disk full');
+  expect(lane.report()!.positionMs).toBe(59);
+});

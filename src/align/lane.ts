@@ -1,0 +1,425 @@
+/**
+ * One owned partition being read in step: from where it is opened to where it is let go of.
+ *
+ *   opening ──▶ reading ⇄ idle            nothing to read, and quiet for a while
+ *                  │ ──▶ finished          its end, or the end that was asked for
+ *                  │ ──▶ stopped           a record was refused, or cannot be read: somebody has to look
+ *                  └──▶ closed             let go of, or lost
+ *
+ * In: a reader, the limit. Out: batches, in the order of the offsets, cut short at the first record that
+ * lies at or beyond the limit and the allowance. That record is kept, and comes first when the limit has
+ * moved. One batch is out at a time, and one waits ready; while the next record is too early the reader
+ * is paused, which is its adapter's to bear: it polls on and fetches nothing.
+ *
+ * Idle is judged by lag: everything up to the high watermark was read and is done, and nothing came for
+ * `idleAfterMs`. The time runs only while we wait for the reader, so time in which it was held back, or
+ * in which work was under way, does not count.
+ */
+
+import {
+  isReaderError,
+  type KafkaRecord,
+  type OwnedPartition,
+  type PartitionReader,
+} from '../kafka/index.ts';
+import { Backoff, deferred, type Timer } from '../support/index.ts';
+import type { StartPoint } from './cuts.ts';
+import type { PartitionReport, PartitionState } from './group-clock.ts';
+import { type Judged, judge, leaveOut, QuarantineError } from './judge.ts';
+import type { Handed, LaneOptions } from './lane-options.ts';
+import type { Handover } from './layout.ts';
+import { PartitionClock } from './partition-clock.ts';
+import { pause } from './session.ts';
+
+interface Buffer extends Judged {
+  at: number;
+}
+
+export class Lane {
+  readonly owned: OwnedPartition;
+  readonly #options: LaneOptions;
+  readonly #life = new AbortController();
+  readonly #backoff: Backoff;
+  #reader: PartitionReader | undefined;
+  #clock: PartitionClock | undefined;
+  #state: PartitionState | 'opening' | 'closed' = 'opening';
+  #buffer: Buffer | undefined;
+  #drained = deferred();
+  #limitMs = Number.NEGATIVE_INFINITY;
+  #handed: Handed | undefined;
+  #free = deferred();
+  #idleTimer: Timer | undefined;
+  /** The end that was asked for lies in front of us. */
+  #isAtEnd = false;
+  #confirming: Promise<void> = Promise.resolve();
+  #recordsHanded = 0;
+
+  constructor(owned: OwnedPartition, options: LaneOptions) {
+    this.owned = owned;
+    this.#options = options;
+    const { random = Math.random } = options;
+    this.#backoff = new Backoff({ firstMs: 100, maxMs: 10_000, random });
+    this.#free.resolve();
+    void this.#run();
+  }
+
+  get state(): PartitionState | 'opening' | 'closed' {
+    return this.#state;
+  }
+
+  get recordsHanded(): number {
+    return this.#recordsHanded;
+  }
+
+  get lateRecords(): number {
+    return this.#clock?.lateRecords ?? 0;
+  }
+
+  get lag(): bigint | null {
+    const high = this.#reader?.highWatermark ?? null;
+    return high === null || this.#clock === undefined ? null : high - this.#clock.done;
+  }
+
+  /** The event time of the next record, where it is known and can be believed. */
+  get nextTimeMs(): number | null {
+    const timeMs = this.#buffer?.times[this.#buffer.at];
+    return timeMs === undefined || Number.isNaN(timeMs) ? null : timeMs;
+  }
+
+  get isInHand(): boolean {
+    return this.#handed !== undefined;
+  }
+
+  hasInHand(handed: Handed): boolean {
+    return this.#handed === handed;
+  }
+
+  /** The next record is known, and too early. */
+  get isHeldBack(): boolean {
+    return this.#buffer !== undefined && !this.#isAllowed(this.#buffer.times[this.#buffer.at]!);
+  }
+
+  get isReady(): boolean {
+    if (this.#buffer === undefined || this.#handed !== undefined) return false;
+    return this.#state === 'reading' && !this.isHeldBack && !this.#life.signal.aborted;
+  }
+
+  #isAllowed(timeMs: number): boolean {
+    const { allowanceMs } = this.#options;
+    if (Number.isNaN(timeMs)) return this.#limitMs > Number.NEGATIVE_INFINITY;
+    return timeMs < this.#limitMs + allowanceMs;
+  }
+
+  /** Where it stands; null while that is not known. */
+  get positionMs(): number | null {
+    return this.#clock?.positionMs ?? null;
+  }
+
+  /** Null while it is not known where it begins. */
+  report(): PartitionReport | null {
+    const { epoch } = this.owned;
+    const clock = this.#clock;
+    if (clock === undefined || this.#state === 'closed' || this.#state === 'opening') return null;
+    const isOver = this.#state === 'finished';
+    // No more can come, so there is nothing to allow for.
+    const positionMs = isOver ? clock.doneTimeMs : clock.positionMs;
+    return {
+      epoch,
+      state: this.#state,
+      positionMs,
+      offset: clock.done,
+      reached: clock.reached,
+    };
+  }
+
+  /** What whoever has it next needs to know. */
+  handover(): Handover | null {
+    const clock = this.#clock;
+    if (clock === undefined) return null;
+    const { epoch } = this.owned;
+    const { done: offset, positionMs, reached } = clock;
+    return { epoch, offset, positionMs, reached };
+  }
+
+  // ── the limit ─────────────────────────────────────────────────────────────────────────────────
+
+  /** It only ever grows, but for a rule that was off. */
+  set limitMs(limitMs: number) {
+    if (limitMs === this.#limitMs) return;
+    this.#limitMs = limitMs;
+    this.#steer();
+    if (this.isReady) this.#options.onChange(this);
+  }
+
+  set stepMs(stepMs: number) {
+    if (this.#clock !== undefined) this.#clock.stepMs = stepMs;
+  }
+
+  /** A cut was made here: its boundaries need no telling any more. */
+  settle(end: number): void {
+    this.#clock?.settle(end);
+  }
+
+  /** Paused while the next record is too early, and only then. */
+  #steer(): void {
+    const reader = this.#reader;
+    if (reader === undefined) return;
+    if (this.isHeldBack && !reader.isPaused) reader.pause();
+    else if (!this.isHeldBack && reader.isPaused) reader.resume();
+  }
+
+  // ── handing out ───────────────────────────────────────────────────────────────────────────────
+
+  /** The next records up to the limit. Call it only when ready. */
+  take(recordsMax: number): Handed {
+    const buffer = this.#buffer!;
+    const { batch, at, isPlain, latestMs } = buffer;
+    const isAll = batch.records.length - at <= recordsMax;
+    const handed =
+      isAll && isPlain && this.#isAllowed(latestMs)
+        ? this.#takeAll(buffer)
+        : this.#takeSome(buffer, recordsMax);
+    this.#handed = handed;
+    this.#free = deferred();
+    this.#recordsHanded += handed.records.length;
+    this.#advance();
+    return handed;
+  }
+
+  #takeAll(buffer: Buffer): Handed {
+    const { batch, times, at } = buffer;
+    const records = at === 0 ? batch.records : batch.records.slice(at);
+    const timesMs = at === 0 ? times : times.slice(at);
+    const { nextOffset } = batch;
+    this.#clock!.handAll(records, timesMs, nextOffset);
+    buffer.at = batch.records.length;
+    return { records, timesMs, nextOffset };
+  }
+
+  #takeSome(buffer: Buffer, recordsMax: number): Handed {
+    const clock = this.#clock!;
+    const { records } = buffer.batch;
+    const taken: KafkaRecord[] = [];
+    const timesMs: (number | null)[] = [];
+    let at = buffer.at;
+    for (; at < records.length && taken.length < recordsMax; at++) {
+      const timeMs = buffer.times[at]!;
+      const record = records[at]!;
+      const nextOffset = records[at + 1]?.offset ?? buffer.batch.nextOffset;
+      if (timeMs === leaveOut) {
+        clock.skip(nextOffset);
+        continue;
+      }
+      if (!this.#isAllowed(timeMs)) break;
+      const known = Number.isNaN(timeMs) ? null : timeMs;
+      clock.hand(record.offset, known, nextOffset);
+      taken.push(record);
+      timesMs.push(known);
+    }
+    buffer.at = at;
+    const nextOffset = records[at]?.offset ?? buffer.batch.nextOffset;
+    return { records: taken, timesMs, nextOffset };
+  }
+
+  /** It was worked off. False when the partition was lost meanwhile: then somebody else does it again. */
+  finish(handed: Handed): boolean {
+    if (this.#handed !== handed) return false;
+    this.#handed = undefined;
+    const isOurs = !this.owned.signal.aborted;
+    if (isOurs) this.#clock!.finish();
+    this.#free.resolve();
+    if (isOurs) this.#told();
+    return isOurs;
+  }
+
+  /** It was not worked off: it comes again, from its first record on. */
+  giveBack(handed: Handed): void {
+    if (this.#handed !== handed) return;
+    this.#handed = undefined;
+    this.#free.resolve();
+    if (this.#life.signal.aborted) return;
+    const { done, positionMs, reached } = this.#clock!;
+    this.#clock = this.#newClock({
+      offset: done,
+      passes: reached,
+      ...(positionMs !== null && { positionMs }),
+    });
+    this.#buffer = undefined;
+    this.#isAtEnd = false;
+    this.#reader!.seek(done);
+    this.#drained.resolve();
+    this.#options.onChange(this);
+  }
+
+  /** Leaves out what is to be left out at the head, and makes the next record known to the clock. */
+  #advance(): void {
+    const buffer = this.#buffer;
+    if (buffer === undefined) return;
+    const { records, nextOffset } = buffer.batch;
+    while (buffer.at < records.length && buffer.times[buffer.at] === leaveOut) {
+      buffer.at += 1;
+      this.#clock!.skip(records[buffer.at]?.offset ?? nextOffset);
+    }
+    if (buffer.at >= records.length) {
+      this.#buffer = undefined;
+      this.#drained.resolve();
+    } else {
+      const timeMs = buffer.times[buffer.at]!;
+      if (!Number.isNaN(timeMs)) this.#clock!.expect(records[buffer.at]!.offset, timeMs);
+    }
+    this.#steer();
+  }
+
+  /** More is done, or known: boundaries may be reached, and the end. */
+  #told(): void {
+    this.#confirm();
+    if (this.#isAtEnd && this.#buffer === undefined && this.#clock!.isDone) this.#end();
+    this.#options.onChange(this);
+  }
+
+  #confirm(): void {
+    const { onPartitionPeriod, onFailure } = this.#options;
+    const clock = this.#clock!;
+    for (const { start, end, offset } of clock.takeReached()) {
+      if (onPartitionPeriod === undefined || start === null) {
+        clock.confirm(end);
+        continue;
+      }
+      this.#confirming = this.#confirming
+        .then(async () => {
+          if (this.#life.signal.aborted) return;
+          await onPartitionPeriod(this, { start, end, offset });
+          clock.confirm(end);
+          this.#options.onChange(this);
+        })
+        .catch(onFailure);
+    }
+  }
+
+  // ── reading ───────────────────────────────────────────────────────────────────────────────────
+
+  async #run(): Promise<void> {
+    const { signal } = this.#life;
+    while (!signal.aborted) {
+      try {
+        if (this.#reader === undefined) await this.#open(signal);
+        if (signal.aborted || !(await this.#readOn(this.#reader!))) return;
+        this.#backoff.reset();
+      } catch (error) {
+        if (signal.aborted) return;
+        await this.#recover(error);
+      }
+    }
+  }
+
+  async #open(signal: AbortSignal): Promise<void> {
+    const { reader, from } = await this.#options.open(this.owned, signal, this.#clock?.handed);
+    if (signal.aborted) return reader.close();
+    this.#reader = reader;
+    this.#clock ??= this.#newClock(from ?? { offset: reader.position, passes: [] });
+    this.#move('reading');
+  }
+
+  #newClock(from: StartPoint): PartitionClock {
+    const { allowanceMs, stepMs, onPartitionPeriod } = this.#options;
+    return new PartitionClock({
+      allowanceMs,
+      stepMs,
+      ...from,
+      isConfirming: onPartitionPeriod !== undefined,
+    });
+  }
+
+  /** One batch, and waits until it is used up. False: there will be no more. */
+  async #readOn(reader: PartitionReader): Promise<boolean> {
+    const { clock } = this.#options;
+    this.#armIdle(reader);
+    const { value, done } = await reader.next().finally(() => this.#idleTimer?.cancel());
+    if (this.#life.signal.aborted) return false;
+    if (done) {
+      this.#isAtEnd = true;
+      this.#told();
+      return false;
+    }
+    if (reader.position !== value.nextOffset) return true; // moved while it was read
+    this.#drained = deferred();
+    const known = { nowMs: clock.wallMs(), latestMs: this.#clock!.doneTimeMs ?? leaveOut };
+    const judged = judge(value, this.#options, known, (record, reason) =>
+      this.#options.onQuarantined(this, record, reason),
+    );
+    this.#buffer = { ...judged, at: 0 };
+    this.#isAtEnd = judged.isAtEnd;
+    this.#advance(); // first: what is to be left out is not to be seen by anybody
+    if (this.#state === 'idle') this.#move('reading');
+    this.#told();
+    await this.#drained.promise;
+    if (judged.error !== undefined) throw judged.error;
+    return !this.#isAtEnd;
+  }
+
+  #armIdle(reader: PartitionReader): void {
+    const { clock, idleAfterMs } = this.#options;
+    this.#idleTimer = clock.after(
+      idleAfterMs,
+      () => {
+        const { highWatermark, position } = reader;
+        const isQuiet = highWatermark !== null && position >= highWatermark && this.#clock!.isDone;
+        if (this.#state !== 'reading' || this.#life.signal.aborted) return;
+        // Behind, or not known: it is being fetched. Work under way: its own time counts from its end.
+        if (isQuiet) this.#move('idle');
+        else this.#armIdle(reader);
+      },
+      true,
+    );
+  }
+
+  #end(): void {
+    if (this.#state === 'finished' || this.#life.signal.aborted) return;
+    this.#move('finished');
+  }
+
+  async #recover(error: unknown): Promise<void> {
+    const isForPeople = isReaderError(error, 'BAD_RECORD') || error instanceof QuarantineError;
+    if (isForPeople) {
+      await this.#free.promise;
+      if (this.#life.signal.aborted) return;
+      this.#move('stopped');
+      this.#options.onTrouble(this, error);
+      this.#life.abort(); // nothing more comes from it; what it has done stays told
+      await this.#reader?.close();
+      return;
+    }
+    this.#options.onTrouble(this, error);
+    const reader = this.#reader;
+    this.#reader = undefined;
+    await reader?.close();
+    await pause(this.#options.clock, this.#backoff.next(), this.#life.signal);
+  }
+
+  #move(state: PartitionState): void {
+    if (this.#state === 'closed') return;
+    this.#state = state;
+    this.#options.onChange(this);
+  }
+
+  /** Hands out nothing more. */
+  async stop(): Promise<void> {
+    this.#life.abort();
+    this.#buffer = undefined;
+    this.#idleTimer?.cancel();
+    this.#drained.resolve();
+    const reader = this.#reader;
+    this.#reader = undefined;
+    await reader?.close();
+  }
+
+  /** Resolves once nothing of it is in anybody's hands, and no callback of it runs. */
+  async idle(): Promise<void> {
+    await this.#free.promise;
+    await this.#confirming;
+  }
+
+  close(): void {
+    this.#state = 'closed';
+  }
+}

@@ -1,0 +1,323 @@
+/**
+ * What an aligned group keeps in ZooKeeper, node by node: paths, and what is written in them.
+ *
+ *   /align/[group]
+ *     config                            the rule; whoever joins first makes it, people change it
+ *     plan                              all topics and partitions; the leader's, for people
+ *     limit                             how far everybody may go, and the last cut; the leader's
+ *     called                            the last boundary whose callback has ended; the leader's
+ *     election/_c_…-latch-0000000000    ephemeral; who leads
+ *     members/[id]@[session]            ephemeral; where each partition of that member is
+ *     cuts/[end]-[epoch]                offsets of a cut; of a large one the parts lie below it
+ *     handovers/[topic]/[partition]     where the last owner let go of it
+ *
+ * Everything but `election` and `members` stays when all have gone: it is what a restart begins with.
+ * Times are milliseconds since 1970 of event time, but for `_ms` of the calendar; epochs and offsets
+ * are decimal text, since JSON's numbers end at 2^53.
+ *
+ * In: text. Out: values, or a LayoutError that says what is wrong where. Fields that are not known are
+ * left alone.
+ */
+
+import { LayoutError, type PartitionId } from '../kafka/index.ts';
+import type { PartitionReport, PartitionState } from './group-clock.ts';
+import type { Pass } from './partition-clock.ts';
+import type { Rule } from './rule.ts';
+
+export const alignRoot = '/align';
+
+/** The paths of one group. */
+export function alignPaths(group: string, root = alignRoot) {
+  const base = `${root}/${group}`;
+  return {
+    base,
+    config: `${base}/config`,
+    plan: `${base}/plan`,
+    limit: `${base}/limit`,
+    called: `${base}/called`,
+    election: `${base}/election`,
+    members: `${base}/members`,
+    cuts: `${base}/cuts`,
+    handovers: `${base}/handovers`,
+    member: (name: string) => `${base}/members/${name}`,
+    cut: (node: string) => `${base}/cuts/${node}`,
+    handover: ({ topic, partition }: PartitionId) => `${base}/handovers/${topic}/${partition}`,
+  };
+}
+export type AlignPaths = ReturnType<typeof alignPaths>;
+
+/** A cut: its name under `cuts`, and in how many parts it lies; 0: in the node itself. */
+export interface CutPointer {
+  readonly end: number;
+  /** Null: the group began here, and nothing of it came before. */
+  readonly start: number | null;
+  readonly node: string;
+  readonly parts: number;
+}
+
+export interface StoredLimit {
+  /** Of the leader who wrote it. */
+  readonly epoch: bigint;
+  /** Null before the first is known. */
+  readonly limitMs: number | null;
+  readonly rule: Rule;
+  readonly cut: CutPointer | null;
+  readonly isFinished: boolean;
+  /** By the leader's calendar; for people. */
+  readonly movedAtMs: number;
+}
+
+export interface StoredMember {
+  readonly id: string;
+  readonly partitions: ReadonlyMap<string, PartitionReport>;
+  /** Records handed out so far, and the share of time with nothing to hand out but what is too early. */
+  readonly records: number;
+  readonly waitingShare: number;
+}
+
+export interface StoredCut {
+  readonly epoch: bigint;
+  readonly start: number | null;
+  readonly end: number;
+  readonly offsets: ReadonlyMap<string, bigint>;
+}
+
+export interface Handover {
+  /** Of the ownership that ended. */
+  readonly epoch: bigint;
+  readonly offset: bigint;
+  readonly positionMs: number | null;
+  readonly reached: readonly Pass[];
+}
+
+// ── the rule ────────────────────────────────────────────────────────────────────────────────────
+
+export function formatRule(rule: Rule): string {
+  return JSON.stringify({ version: 1, ...ruleJson(rule) });
+}
+
+function ruleJson(rule: Rule) {
+  const common = { mode: rule.mode, step_ms: rule.stepMs };
+  if (rule.mode === 'period') return { ...common, look_ahead: rule.lookAhead };
+  return rule.mode === 'drift' ? { ...common, drift_ms: rule.driftMs } : common;
+}
+
+export function parseRule(data: Uint8Array | null, path: string): Rule {
+  return reading(data, path, ruleFrom);
+}
+
+function ruleFrom(json: Json): Rule {
+  const stepMs = number(json, 'step_ms');
+  if (stepMs < 1) throw new Error('step_ms: 1 or more is wanted');
+  switch (json.mode) {
+    case 'period':
+      return { mode: 'period', stepMs, lookAhead: number(json, 'look_ahead') };
+    case 'drift':
+      return { mode: 'drift', stepMs, driftMs: number(json, 'drift_ms') };
+    case 'off':
+      return { mode: 'off', stepMs };
+    default:
+      throw new Error('mode: period, drift or off is wanted');
+  }
+}
+
+// ── the limit ───────────────────────────────────────────────────────────────────────────────────
+
+export function formatLimit(limit: StoredLimit): string {
+  const { epoch, limitMs, rule, cut, isFinished, movedAtMs } = limit;
+  return JSON.stringify({
+    version: 1,
+    epoch: String(epoch),
+    limit: limitMs,
+    rule: ruleJson(rule),
+    cut,
+    finished: isFinished,
+    moved_ms: movedAtMs,
+  });
+}
+
+export function parseLimit(data: Uint8Array | null, path: string): StoredLimit {
+  return reading(data, path, (json) => ({
+    epoch: BigInt(text(json, 'epoch')),
+    limitMs: json.limit === null ? null : number(json, 'limit'),
+    rule: ruleFrom(object(json, 'rule')),
+    cut: json.cut === null || json.cut === undefined ? null : pointerFrom(object(json, 'cut')),
+    isFinished: json.finished === true,
+    movedAtMs: number(json, 'moved_ms'),
+  }));
+}
+
+function pointerFrom(json: Json): CutPointer {
+  const start = json.start === null ? null : number(json, 'start');
+  return {
+    end: number(json, 'end'),
+    start,
+    node: text(json, 'node'),
+    parts: number(json, 'parts'),
+  };
+}
+
+// ── members ─────────────────────────────────────────────────────────────────────────────────────
+
+// biome-ignore format: a table is read down its columns
+const stateLetters: Readonly<Record<PartitionState, string>> = {
+  reading: 'r', idle: 'i', finished: 'f', stopped: 's',
+};
+const statesByLetter = new Map(
+  Object.entries(stateLetters).map(([state, letter]) => [letter, state as PartitionState]),
+);
+
+export function formatMember({ id, partitions, records, waitingShare }: StoredMember): string {
+  const entries = [...partitions].map(([key, one]) => [
+    key,
+    {
+      e: String(one.epoch),
+      s: stateLetters[one.state],
+      t: one.positionMs,
+      o: String(one.offset),
+      ...(one.reached.length > 0 && { c: passesJson(one.reached) }),
+    },
+  ]);
+  const share = Math.round(waitingShare * 1_000) / 1_000;
+  return JSON.stringify({
+    version: 1,
+    member: id,
+    records,
+    waiting: share,
+    partitions: Object.fromEntries(entries),
+  });
+}
+
+export function parseMember(data: Uint8Array | null, path: string): StoredMember {
+  return reading(data, path, (json) => ({
+    id: text(json, 'member'),
+    records: number(json, 'records'),
+    waitingShare: number(json, 'waiting'),
+    partitions: new Map(
+      Object.entries(object(json, 'partitions')).map(([key, value]) => [
+        key,
+        reportFrom(value as Json),
+      ]),
+    ),
+  }));
+}
+
+function reportFrom(json: Json): PartitionReport {
+  const state = statesByLetter.get(text(json, 's'));
+  if (state === undefined) throw new Error(`s: ${json.s} is no state`);
+  return {
+    epoch: BigInt(text(json, 'e')),
+    state,
+    positionMs: json.t === null ? null : number(json, 't'),
+    offset: BigInt(text(json, 'o')),
+    reached: passesFrom(json.c),
+  };
+}
+
+const passesJson = (passes: readonly Pass[]) =>
+  passes.map(({ end, offset }) => [end, String(offset)]);
+
+function passesFrom(json: unknown): Pass[] {
+  if (json === undefined) return [];
+  return (json as [number, string][]).map(([end, offset]) => ({ end, offset: BigInt(offset) }));
+}
+
+// ── cuts and handovers ──────────────────────────────────────────────────────────────────────────
+
+/** Ends of the same length sort as text, and from 2001 to 2286 they have the same. */
+export const cutNode = (end: number, epoch: bigint) => `${end}-${epoch}`;
+
+export function formatCut({ epoch, start, end, offsets }: StoredCut): string {
+  const entries = [...offsets].map(([key, offset]) => [key, String(offset)]);
+  const partitions = Object.fromEntries(entries);
+  return JSON.stringify({ version: 1, epoch: String(epoch), start, end, offsets: partitions });
+}
+
+export function parseCut(data: Uint8Array | null, path: string): StoredCut {
+  return reading(data, path, (json) => ({
+    epoch: BigInt(text(json, 'epoch')),
+    start: json.start === null ? null : number(json, 'start'),
+    end: number(json, 'end'),
+    offsets: new Map(
+      Object.entries(object(json, 'offsets')).map(([key, offset]) => [key, BigInt(String(offset))]),
+    ),
+  }));
+}
+
+export function formatHandover({ epoch, offset, positionMs, reached }: Handover): string {
+  return JSON.stringify({
+    version: 1,
+    epoch: String(epoch),
+    offset: String(offset),
+    position: positionMs,
+    reached: passesJson(reached),
+  });
+}
+
+export function parseHandover(data: Uint8Array | null, path: string): Handover {
+  return reading(data, path, (json) => ({
+    epoch: BigInt(text(json, 'epoch')),
+    offset: BigInt(text(json, 'offset')),
+    positionMs: json.position === null ? null : number(json, 'position'),
+    reached: passesFrom(json.reached),
+  }));
+}
+
+export const formatCalled = (epoch: bigint, end: number) =>
+  JSON.stringify({ version: 1, epoch: String(epoch), end });
+
+export function parseCalled(data: Uint8Array | null, path: string): number {
+  return reading(data, path, (json) => number(json, 'end'));
+}
+
+/** `{"version":1,"epoch":"7","topics":{"orders":["0","1"]}}` */
+export function formatPlan(epoch: bigint, topics: ReadonlyMap<string, readonly string[]>): string {
+  return JSON.stringify({ version: 1, epoch: String(epoch), topics: Object.fromEntries(topics) });
+}
+
+export function parsePlan(data: Uint8Array | null, path: string): Map<string, string[]> {
+  return reading(
+    data,
+    path,
+    (json) =>
+      new Map(
+        Object.entries(object(json, 'topics')).map(([topic, names]) => [
+          topic,
+          (names as unknown[]).map(String),
+        ]),
+      ),
+  );
+}
+
+// ── reading JSON ────────────────────────────────────────────────────────────────────────────────
+
+type Json = Readonly<Record<string, unknown>>;
+
+function reading<T>(data: Uint8Array | null, path: string, from: (json: Json) => T): T {
+  const content = data === null ? null : Buffer.from(data).toString('utf8');
+  try {
+    const json: unknown = JSON.parse(content ?? '');
+    if (typeof json !== 'object' || json === null) throw new Error('a JSON object is wanted');
+    return from(json as Json);
+  } catch (error) {
+    throw new LayoutError({ path, why: (error as Error).message, content });
+  }
+}
+
+function number(json: Json, name: string): number {
+  const value = json[name];
+  if (typeof value === 'number' && Number.isFinite(value)) return value;
+  throw new Error(`${name}: a number is wanted`);
+}
+
+function text(json: Json, name: string): string {
+  const value = json[name];
+  if (typeof value === 'string') return value;
+  throw new Error(`${name}: text is wanted`);
+}
+
+function object(json: Json, name: string): Json {
+  const value = json[name];
+  if (typeof value === 'object' && value !== null) return value as Json;
+  throw new Error(`${name}: an object is wanted`);
+}

@@ -1,0 +1,114 @@
+/**
+ * An aligned group as anybody can see it, without being in it: for tools that show who holds it back.
+ *
+ * In: a group. Out: what its nodes say at this moment, read one after the other: not one moment's picture.
+ */
+
+import { checkGroup } from './align-options.ts';
+import { GroupClock, type PartitionState } from './group-clock.ts';
+import {
+  alignPaths,
+  alignRoot,
+  parseCalled,
+  parseLimit,
+  parseMember,
+  parsePlan,
+  parseRule,
+  type StoredLimit,
+} from './layout.ts';
+import { childrenOf, nodeOf, readNode } from './read-node.ts';
+import type { Rule } from './rule.ts';
+import type { AlignClient } from './session.ts';
+
+export interface SeenPartition {
+  /** `topic/partition`. */
+  readonly key: string;
+  readonly state: PartitionState | 'unknown';
+  readonly positionMs: number | null;
+  readonly offset: bigint | null;
+  /** The member that reports it. Null: nobody has it. */
+  readonly member: string | null;
+  /** It has reached the limit, and waits for the others. */
+  readonly isWaiting: boolean;
+}
+
+export interface SeenMember {
+  readonly id: string;
+  readonly sessionId: bigint;
+  readonly sinceMs: number;
+  readonly records: number;
+  readonly waitingShare: number;
+  readonly partitions: number;
+}
+
+export interface AlignSnapshot {
+  readonly group: string;
+  /** As configured; `limit.rule` is the one that is in force. */
+  readonly rule: Rule | null;
+  readonly limit: StoredLimit | null;
+  /** The last boundary whose callback has ended. */
+  readonly calledMs: number | null;
+  readonly members: readonly SeenMember[];
+  readonly partitions: readonly SeenPartition[];
+  /** Who everybody waits for. */
+  readonly slowest: SeenPartition | null;
+}
+
+/** Null: there is no such group. */
+export async function readAlignment(
+  client: AlignClient,
+  group: string,
+  { root = alignRoot }: { readonly root?: string } = {},
+): Promise<AlignSnapshot | null> {
+  checkGroup(group);
+  const paths = alignPaths(group, root);
+  const names = await childrenOf(client, paths.members);
+  if (names === null) return null;
+  const rule = (await readNode(client, paths.config, parseRule))?.value ?? null;
+  const limit = (await readNode(client, paths.limit, parseLimit))?.value ?? null;
+  const plan = (await readNode(client, paths.plan, parsePlan))?.value ?? null;
+  const calledMs = (await readNode(client, paths.called, parseCalled))?.value ?? null;
+  const effective = limit?.rule ?? rule ?? { mode: 'off', stepMs: 1 };
+  const clock = new GroupClock(effective, limit?.limitMs ?? null, null);
+  clock.plan([...(plan ?? [])].flatMap(([topic, all]) => all.map((name) => `${topic}/${name}`)));
+  const ids = new Map<string, string>();
+  const members: SeenMember[] = [];
+  for (const name of names) {
+    const node = await nodeOf(client, paths.member(name));
+    if (node === null) continue; // it left in between
+    const member = parseMember(node.data, paths.member(name));
+    ids.set(name, member.id);
+    for (const [key, report] of member.partitions) clock.report(key, name, report);
+    members.push({
+      id: member.id,
+      sessionId: node.stat.ephemeralOwner,
+      sinceMs: Number(node.stat.ctime),
+      records: member.records,
+      waitingShare: member.waitingShare,
+      partitions: member.partitions.size,
+    });
+  }
+  const limitMs = limit?.rule.mode === 'off' ? null : (limit?.limitMs ?? null);
+  const partitions = [...clock.keys].map((key): SeenPartition => {
+    const view = clock.view(key);
+    if (view == null) {
+      const isWaiting = false;
+      return { key, state: 'unknown', positionMs: null, offset: null, member: null, isWaiting };
+    }
+    const { state, positionMs, offset } = view;
+    const isBehind = positionMs === null || limitMs === null || positionMs < limitMs;
+    const isWaiting = state === 'reading' && !isBehind;
+    const member = ids.get(view.member ?? '') ?? null;
+    return { key, state, positionMs, offset, member, isWaiting };
+  });
+  const slowest = partitions.find(({ key }) => key === clock.slowest?.key) ?? null;
+  return { group, rule, limit, calledMs, members, partitions, slowest };
+}
+
+/** The groups that there are. */
+export async function listAlignments(
+  client: AlignClient,
+  { root = alignRoot }: { readonly root?: string } = {},
+): Promise<string[]> {
+  return ((await childrenOf(client, root)) ?? []).sort();
+}

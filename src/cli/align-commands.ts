@@ -1,0 +1,142 @@
+/** `drover align`: which of its actions is meant, and the small ones. */
+
+import {
+  alignPaths,
+  durationMs,
+  parseRule,
+  type Rule,
+  type RuleInput,
+  setRule,
+} from '../align/index.ts';
+import { type Client, isZkError } from '../client/index.ts';
+import { groupOf, noGroup, ruleText } from './align-words.ts';
+import type { Context, OptionValues } from './command.ts';
+import { CommandError, exitCodes } from './exit-codes.ts';
+import { escaped } from './output.ts';
+import { within } from './top.ts';
+
+type Action = (
+  context: Context,
+  words: readonly string[],
+  options: OptionValues,
+) => Promise<number>;
+
+const actions: Readonly<Record<string, Action>> = {
+  plan: async (context, words, options) =>
+    (await import('./align-plan.ts')).plan(context, withInputs(words, options)),
+  run: async (context, words, options) => {
+    await refuseReadOnly(context, 'run');
+    return (await import('./align-run.ts')).run(context, withInputs(words, options));
+  },
+  watch: async (context, [group], options) =>
+    (await import('./align-watch.ts')).watch(context, groupOf(options, group), options),
+  'set-period': setPeriod,
+  stop,
+  forget,
+};
+
+export async function align(
+  context: Context,
+  [action = '', ...words]: readonly string[],
+  options: OptionValues,
+): Promise<number> {
+  const found = Object.hasOwn(actions, action) ? actions[action] : undefined;
+  if (found !== undefined) return found(context, words, options);
+  const known = Object.keys(actions).join(', ');
+  throw new CommandError('usage', `align ${escaped(action)}: it is one of ${known}`);
+}
+
+/** `--input a=x b=y` is the same as `--input a=x --input b=y`. */
+function withInputs(words: readonly string[], options: OptionValues): OptionValues {
+  const odd = words.find((word) => !word.includes('='));
+  if (odd !== undefined) {
+    throw new CommandError('usage', `${escaped(odd)}: TOPIC=DIR is wanted, or a flag`);
+  }
+  const inputs = [...((options.input ?? []) as readonly string[]), ...words];
+  return { ...options, input: inputs };
+}
+
+/** `align set-period G 5m`, or `--group G --period 5m`. */
+async function setPeriod(
+  context: Context,
+  words: readonly string[],
+  options: OptionValues,
+): Promise<number> {
+  await refuseReadOnly(context, 'set-period');
+  const [group, period] = options.group === undefined ? words : [String(options.group), words[0]];
+  const given = period ?? options.period;
+  if (given === undefined) {
+    throw new CommandError('usage', 'align set-period GROUP DURATION, as 5m');
+  }
+  const periodMs = durationMs('period', String(given));
+  const lookAhead = within(options.lookAhead, '--look-ahead', 0, 1_000, 0);
+  return change(context, groupOf(options, group), () => ({ period: periodMs, lookAhead }));
+}
+
+/** Switches alignment off: nobody waits any more. What was caught up stays in step by itself. */
+async function stop(
+  context: Context,
+  [group]: readonly string[],
+  options: OptionValues,
+): Promise<number> {
+  await refuseReadOnly(context, 'stop');
+  return change(context, groupOf(options, group), ({ stepMs }) => ({ off: true, step: stepMs }));
+}
+
+async function change(
+  context: Context,
+  group: string,
+  to: (before: Rule) => RuleInput,
+): Promise<number> {
+  const client = await context.client();
+  const before = await ruleOfGroup(client, group);
+  const rule = await setRule(client, group, to(before));
+  if (context.output.isJson) context.output.record({ group, before, rule });
+  else context.output.line(`${escaped(group)}: ${ruleText(before)} → ${ruleText(rule)}`);
+  return exitCodes.ok;
+}
+
+async function ruleOfGroup(client: Client, group: string): Promise<Rule> {
+  const { config } = alignPaths(group);
+  try {
+    return parseRule((await client.get(config)).data, config);
+  } catch (error) {
+    if (!isZkError(error, 'NO_NODE')) throw error;
+    throw noGroup(group);
+  }
+}
+
+/** Takes away all that is known of a group, so that the next run begins anew. */
+async function forget(
+  context: Context,
+  [word]: readonly string[],
+  options: OptionValues,
+): Promise<number> {
+  await refuseReadOnly(context, 'forget');
+  const group = groupOf(options, word);
+  const client = await context.client();
+  await ruleOfGroup(client, group);
+  const { base, members } = alignPaths(group);
+  const live = await client.children(members).catch((error) => {
+    if (isZkError(error, 'NO_NODE')) return [];
+    throw error;
+  });
+  if (live.length > 0) {
+    const who = live.map(escaped).join(', ');
+    throw new CommandError('refused', `${escaped(group)} is running: ${who}; stop them first`);
+  }
+  const question = `forget how far ${escaped(group)} has come?`;
+  if (!(await context.confirm(question, options))) return exitCodes.declined;
+  const nodes = await client.deleteRecursive(base);
+  if (context.output.isJson) context.output.record({ group, nodes });
+  else context.output.line(`${escaped(group)} is forgotten`);
+  return exitCodes.ok;
+}
+
+/** Some actions write and some only look, so the table's own check does not do. */
+async function refuseReadOnly(context: Context, action: string): Promise<void> {
+  const { readOnly, origin } = await context.target();
+  if (!readOnly) return;
+  const where = origin === 'default' ? 'this' : origin;
+  throw new CommandError('refused', `align ${action} writes, and ${where} is read-only`);
+}

@@ -1,0 +1,277 @@
+/**
+ * `drover align run`: reads a share of the group's partitions in step with all the others, and writes what
+ * it reads to standard output, or to a file for each period.
+ *
+ * Any number of such processes with one group share the partitions. It ends when every partition has
+ * come to its end and every file is made; Ctrl-C leaves word how far it came, and the next run goes on
+ * there. After a crash what came after the last cut is read again: standard output then has it twice,
+ * files have it once.
+ */
+
+import { hostname } from 'node:os';
+import {
+  type AlignedBatch,
+  type Aligner,
+  align,
+  alignPaths,
+  durationMs,
+  formatDuration,
+  parseCalled,
+  parseLimit,
+} from '../align/index.ts';
+import { type Client, isZkError } from '../client/index.ts';
+import { type KafkaRecord, keyOf, type PartitionId } from '../kafka/index.ts';
+import { type AlignInput, directoryOf, openInput, partitionsOf } from './align-input.ts';
+import { type OutputRecord, type PeriodFile, PeriodFiles } from './align-output.ts';
+import { periodOf } from './align-plan.ts';
+import { spanOf, writeSpan } from './align-span.ts';
+import { groupOf } from './align-words.ts';
+import type { Context, OptionValues } from './command.ts';
+import { exitCodes } from './exit-codes.ts';
+import { offsetJson } from './kafka-view.ts';
+import { thousands } from './status.ts';
+import { within } from './top.ts';
+
+const writersAtOnce = 4;
+
+export async function run(context: Context, options: OptionValues): Promise<number> {
+  const group = groupOf(options);
+  const periodMs = periodOf(options);
+  const lookAhead = within(options.lookAhead, '--look-ahead', 0, 1_000, 0);
+  const extras = durationsOf(options);
+  const input = await openInput(options);
+  const isFolder = typeof options.out === 'string';
+  const sink: Sink = isFolder
+    ? new FileSink(context, await PeriodFiles.open(String(options.out), periodMs))
+    : new PrintSink(context);
+  const client = await context.connect(undefined, { renew: true });
+  const { signal, output } = context;
+  if (options.follow !== true && options.brokers === undefined) {
+    const span = await spanOf(input);
+    if (span !== null) await writeSpan(client, group, span);
+  }
+  const runner = align(client, {
+    group,
+    source: input.source,
+    topics: Object.fromEntries([...input.topics].map(([topic, all]) => [topic, all.length])),
+    directory: directoryOf(input.topics),
+    mode: { period: periodMs, lookAhead },
+    eventTime: input.eventTime,
+    consumerId: nameOf(options),
+    ...extras,
+    ...(isFolder && {
+      onPartitionPeriod: (id, { end }) => sink.passed(id, end),
+      onPeriod: ({ start, end, signal: term }) => sink.complete(start, end, term),
+    }),
+    onQuarantine: (id, record, reason) => {
+      output.tell(`${keyOf(id)} offset ${record.offset}: its time cannot be believed (${reason})`);
+      sink.quarantine(id, record);
+    },
+    signal,
+  });
+  runner.on('problem', (where, error) => {
+    output.tell(`${where}: ${error instanceof Error ? error.message : String(error)}`);
+  });
+  runner.on('assigned', (owned) => sink.assigned(owned, owned.epoch));
+  tellStart(context, group, input, periodMs);
+  try {
+    // To a disk several partitions can write at once; a reader of standard output is one.
+    const loops = isFolder ? writersAtOnce : 1;
+    const each = Array.from({ length: loops }, () => consume(context, client, runner, sink));
+    await Promise.all(each);
+    signal.throwIfAborted();
+    if (isFolder) await called(client, group, signal);
+    await sink.end();
+    output.tell(`${group} has come to its end; ${thousands(runner.status().records)} records here`);
+    return exitCodes.ok;
+  } finally {
+    await runner.close();
+    await sink.flush();
+    await input.source.close();
+    await client.close();
+  }
+}
+
+/** What the library checks by itself; only what was given is handed on. */
+function durationsOf(options: OptionValues) {
+  const { outOfOrder, idleAfter, future, quarantine } = options;
+  return {
+    ...(outOfOrder !== undefined && {
+      outOfOrder: durationMs('--out-of-order', String(outOfOrder), 0),
+    }),
+    ...(idleAfter !== undefined && { idleAfter: durationMs('--idle-after', String(idleAfter)) }),
+    ...(future !== undefined && { futureTolerance: durationMs('--future', String(future), 0) }),
+    ...(quarantine !== undefined && { quarantine: quarantine as 'skip' }),
+  };
+}
+
+/** Who we are to the group; another after each restart, since the one before may not be gone yet. */
+function nameOf({ name }: OptionValues): string {
+  const who = typeof name === 'string' ? name : `${hostname()}-${process.pid}`;
+  return `${who.replace(/[^\w.-]/g, '_')}-${Date.now().toString(36)}`;
+}
+
+function tellStart(context: Context, group: string, input: AlignInput, periodMs: number): void {
+  const count = partitionsOf(input.topics).length;
+  const what = `${count} partitions of ${[...input.topics.keys()].join(', ')}`;
+  context.output.tell(`${group}: ${what}, ${formatDuration(periodMs)} at a time`);
+}
+
+async function consume(
+  context: Context,
+  client: Client,
+  runner: Aligner,
+  sink: Sink,
+): Promise<void> {
+  for await (const batch of runner) {
+    void client.state; // looks at the clock: a session that is over ends here
+    if (batch.signal.aborted) continue;
+    try {
+      await sink.write(batch);
+    } catch (error) {
+      // Who was stopped for long finds even the folder gone: the others came to the end without it.
+      void client.state;
+      if (!batch.signal.aborted) throw error;
+    }
+    await batch.done();
+    context.output.status(() => {
+      const { records, limit } = runner.status();
+      const at = limit?.limitMs == null ? '-' : new Date(limit.limitMs).toISOString();
+      return `${thousands(records)} records, limit ${at}`;
+    });
+  }
+}
+
+/** Resolves once the last period was dealt with, by us or by whoever leads. */
+async function called(client: Client, group: string, signal: AbortSignal): Promise<void> {
+  const paths = alignPaths(group);
+  const changes = client.watch(paths.called, { signal });
+  try {
+    await changes.ready;
+    for (;;) {
+      const limit = parseLimit((await client.get(paths.limit, { signal })).data, paths.limit);
+      if (limit.cut === null || limit.cut.start === null) return;
+      try {
+        const { data } = await client.get(paths.called, { signal });
+        if (parseCalled(data, paths.called) >= limit.cut.end) return;
+      } catch (error) {
+        if (!isZkError(error, 'NO_NODE')) throw error;
+      }
+      if ((await changes.next()).done) return;
+    }
+  } finally {
+    await changes.return?.();
+  }
+}
+
+// ── where records go ────────────────────────────────────────────────────────────────────────────
+
+interface Sink {
+  assigned(id: PartitionId, epoch: bigint): void;
+  write(batch: AlignedBatch): Promise<void>;
+  quarantine(id: PartitionId, record: KafkaRecord): void;
+  passed(id: PartitionId, end: number): Promise<void>;
+  complete(start: number | null, end: number, signal: AbortSignal): Promise<void>;
+  flush(): Promise<void>;
+  end(): Promise<void>;
+}
+
+class PrintSink implements Sink {
+  readonly #context: Context;
+
+  constructor(context: Context) {
+    this.#context = context;
+  }
+
+  async write({ topic, partition, records, timesMs }: AlignedBatch): Promise<void> {
+    const { output } = this.#context;
+    for (const [i, record] of records.entries()) {
+      if (output.isJson)
+        output.record(recordJson({ topic, partition }, record, timesMs[i] ?? null));
+      else output.write(`${lineOf(record).toString('utf8')}\n`);
+    }
+    await output.drained();
+  }
+
+  assigned(): void {}
+  quarantine(): void {}
+  async passed(): Promise<void> {}
+  async complete(): Promise<void> {}
+  async flush(): Promise<void> {}
+  async end(): Promise<void> {}
+}
+
+class FileSink implements Sink {
+  readonly #context: Context;
+  readonly #files: PeriodFiles;
+  readonly #epochs = new Map<string, bigint>();
+  /** Quarantined records on their way to the disk. */
+  #writing: Promise<void> = Promise.resolve();
+
+  constructor(context: Context, files: PeriodFiles) {
+    this.#context = context;
+    this.#files = files;
+  }
+
+  assigned(id: PartitionId, epoch: bigint): void {
+    this.#epochs.set(keyOf(id), epoch);
+  }
+
+  async write({ topic, partition, epoch, records, timesMs }: AlignedBatch): Promise<void> {
+    const lines = records.map(
+      (record, i): OutputRecord => ({
+        offset: record.offset,
+        timeMs: timesMs[i] ?? null,
+        line: lineOf(record),
+      }),
+    );
+    await this.#files.write({ topic, partition }, epoch, lines);
+  }
+
+  quarantine(id: PartitionId, record: KafkaRecord): void {
+    const epoch = this.#epochs.get(keyOf(id)) ?? 0n;
+    const line = { offset: record.offset, timeMs: null, line: lineOf(record) };
+    this.#writing = this.#writing.then(() => this.#files.write(id, epoch, [line]));
+    this.#writing.catch(() => {}); // told by `flush`, which everybody awaits
+  }
+
+  async passed(id: PartitionId, end: number): Promise<void> {
+    await this.#writing;
+    await this.#files.passed(id, end);
+  }
+
+  async complete(start: number | null, end: number, signal: AbortSignal): Promise<void> {
+    this.#tell(await this.#files.complete(start, end, signal));
+    await this.#context.output.drained();
+  }
+
+  async flush(): Promise<void> {
+    await this.#writing;
+  }
+
+  async end(): Promise<void> {
+    await this.flush();
+    this.#tell(await this.#files.tidy());
+  }
+
+  #tell(made: readonly PeriodFile[]): void {
+    const { output } = this.#context;
+    for (const { start, path, records } of made) {
+      if (output.isJson) output.record({ period: start, file: path, records });
+      else output.line(`${path} ${records}`);
+    }
+  }
+}
+
+/** One line, whatever it holds. */
+function lineOf({ value }: KafkaRecord): Buffer {
+  if (value === null) return Buffer.from('null');
+  const line = value.at(-1) === 0x0d ? value.subarray(0, -1) : value;
+  return line.includes(0x0a) ? Buffer.from(JSON.stringify(line.toString('utf8'))) : line;
+}
+
+function recordJson(id: PartitionId, record: KafkaRecord, timeMs: number | null): object {
+  const { offset, key, value } = record;
+  const text = (bytes: Buffer | null) => bytes?.toString('utf8') ?? null;
+  return { ...id, offset: offsetJson(offset), timeMs, key: text(key), value: text(value) };
+}

@@ -1,0 +1,187 @@
+/**
+ * `drover console`: the web console for any ZooKeeper, until it is told to stop.
+ *
+ * It starts also while no server can be reached, and shows that. Read-only unless --write; on this machine
+ * alone unless --address, which needs a token. Tokens are never printed.
+ */
+
+import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { readFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { Client } from '../client/index.ts';
+import {
+  type AuditEntry,
+  ConsoleError,
+  type ConsoleOptions,
+  consolePort,
+  type RunningConsole,
+  startConsole,
+} from '../console/index.ts';
+import { droverVersion } from '../server/index.ts';
+import { onAbort } from '../support/index.ts';
+import type { CommandTable, Context, OptionValues, Target } from './command.ts';
+import { ConsoleShell, consoleCommands } from './console-shell.ts';
+import { askServers, lookAtServers } from './console-sources.ts';
+import { CommandError, exitCodes } from './exit-codes.ts';
+import { within } from './top.ts';
+import { escaped, escapedLines } from './words.ts';
+
+export async function consoleCommand(context: Context, options: OptionValues): Promise<number> {
+  const { output, signal, environment } = context;
+  const target = await context.target();
+  const isWrite = options.write === true;
+  if (isWrite && target.readOnly) {
+    throw new CommandError('usage', `--write: ${target.origin} is read-only`);
+  }
+  const token = await tokenOf(options, environment);
+  const running = await openConsole({
+    target,
+    commands: context.commands,
+    environment,
+    say: (sentence) => output.tell(sentence),
+    options: {
+      port: within(options.port, '--port', 0, 65_535, consolePort),
+      host: (options.address as string | undefined) ?? '127.0.0.1',
+      write: isWrite,
+      allowHosts: (options.allowHost ?? []) as readonly string[],
+      ...(token !== undefined && { token }),
+    },
+  });
+  try {
+    const mode = isWrite ? 'can write' : 'read-only; --write lets it change things';
+    if (output.isJson) {
+      output.record({
+        url: running.url,
+        port: running.port,
+        servers: target.servers,
+        write: isWrite,
+      });
+    } else {
+      output.line(`console ${running.url} for ${target.servers} (${mode})`);
+      if (token !== undefined) output.line('it asks for its token; Ctrl-C stops');
+      else output.line('Ctrl-C stops');
+    }
+    if (!running.isPageBuilt)
+      output.tell('the page is not built (npm run build); /api answers all the same');
+    await output.drained();
+    if (options.open === true) open(running.url, (sentence) => output.tell(sentence));
+    await aborted(signal);
+  } finally {
+    await running.close();
+  }
+  return exitCodes.ok;
+}
+
+export interface OpenConsole {
+  readonly target: Target;
+  readonly commands: CommandTable;
+  readonly environment: Context['environment'];
+  readonly say: (sentence: string) => void;
+  readonly options: Partial<ConsoleOptions>;
+}
+
+/** A console with a session of its own; both are closed together. */
+export async function openConsole(open: OpenConsole): Promise<RunningConsole> {
+  const { target, commands, environment, say, options } = open;
+  const client = new Client(target.servers, { ...target.client, renew: true });
+  const shell = new ConsoleShell(commands, target, environment);
+  const closeBoth = async () => {
+    await shell.close();
+    await client.close();
+  };
+  const folder = pageFolder();
+  try {
+    const running = await startConsole({
+      client,
+      servers: target.servers,
+      origin: target.origin,
+      version: droverVersion(),
+      lookAtServers: lookAtServers(target),
+      ask: askServers(target),
+      commands: consoleCommands(commands),
+      run: (line) => shell.run(line),
+      // Paths and messages come from strangers, and a terminal shows them.
+      onAudit: (entry) => say(escaped(auditLine(entry))),
+      onBug: (error) => say(escapedLines(`console: ${(error as Error)?.stack ?? String(error)}`)),
+      ...(folder !== undefined && { pageFolder: folder }),
+      ...options,
+    });
+    const close = async () => {
+      await running.close();
+      await closeBoth();
+    };
+    return { ...running, close, [Symbol.asyncDispose]: close };
+  } catch (error) {
+    await closeBoth();
+    throw asCommandError(error, options);
+  }
+}
+
+function asCommandError(error: unknown, { host, port }: Partial<ConsoleOptions>): unknown {
+  if (error instanceof ConsoleError)
+    return new CommandError('usage', error.message, { cause: error });
+  const { code } = error as NodeJS.ErrnoException;
+  const at = `${host ?? '127.0.0.1'}:${port ?? consolePort}`;
+  if (code === 'EADDRINUSE') {
+    const why = `${at} is taken by another program; choose another port for the console`;
+    return new CommandError('address', why, { cause: error });
+  }
+  if (code === 'EACCES' || code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') {
+    return new CommandError('address', `the console can't listen on ${at} (${code})`, {
+      cause: error,
+    });
+  }
+  return error;
+}
+
+function auditLine({ action, path, who, ok, count, note }: AuditEntry): string {
+  const what = count > 1 ? `${action} ${path} (${count} nodes)` : `${action} ${path}`;
+  return `console: ${what}, by ${who}${ok ? '' : `, failed: ${note}`}`;
+}
+
+/** A token on the command line is in the list of processes: a file or the variable is better. */
+export async function tokenOf(
+  options: OptionValues,
+  { DROVER_CONSOLE_TOKEN }: Context['environment'],
+): Promise<string | undefined> {
+  const file = options.tokenFile as string | undefined;
+  if (file === undefined) {
+    return (options.token as string | undefined) ?? (DROVER_CONSOLE_TOKEN || undefined);
+  }
+  try {
+    return (await readFile(file, 'utf8')).trim();
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException;
+    throw new CommandError('usage', `--token-file ${file} can't be read (${code})`, { cause });
+  }
+}
+
+/** dist/web of the package, from its source and from its build alike. */
+function pageFolder(): string | undefined {
+  for (const up of ['../..', '../../..']) {
+    const folder = fileURLToPath(new URL(`${up}/dist/web`, import.meta.url));
+    if (existsSync(folder)) return folder;
+  }
+  return undefined;
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((done) => {
+    if (signal.aborted) done();
+    else onAbort(signal, () => done());
+  });
+}
+
+// biome-ignore format: a table is read down its columns
+const openers: Readonly<Partial<Record<NodeJS.Platform, readonly [string, ...string[]]>>> = {
+  darwin: ['open'],
+  win32:  ['explorer.exe'],
+};
+
+function open(url: string, tell: (sentence: string) => void): void {
+  const [program, ...args] = openers[process.platform] ?? ['xdg-open'];
+  const child = spawn(program, [...args, url], { stdio: 'ignore', detached: true });
+  child.on('error', () => tell(`no browser could be opened (${program}); open ${url} yourself`));
+  child.unref();
+}

@@ -1,0 +1,218 @@
+/**
+ * Who may do what: pure decisions over what a request carries. Nothing is allowed unless said here.
+ *
+ *   any request     its Host is one that the console was started for (a name that an attacker points at
+ *                   this machine is not), and it does not come from another site
+ *   to look         on loopback without a token nobody has to prove anything; else a token, once, which
+ *                   is exchanged for a cookie, or `Authorization: Bearer`
+ *   to change       POST and JSON, an Origin that is our own, and the header with the token of this run,
+ *                   which other sites can neither read nor send; and a console started with --write
+ *
+ * The address of a client is the one of its socket: headers that claim another are not read.
+ */
+
+import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { ConsoleError } from './console-error.ts';
+import type { Role } from './views.ts';
+
+export interface AccessOptions {
+  /** Editors come in by this one; viewers too if the console is read-only. */
+  readonly token?: string | undefined;
+  /** Looks only, whatever the console may do. */
+  readonly viewToken?: string | undefined;
+  /** Changes are possible at all. */
+  readonly write: boolean;
+}
+
+/** What of a request counts. */
+export interface Asking {
+  readonly method: string;
+  readonly host: string | undefined;
+  readonly origin: string | undefined;
+  readonly fetchSite: string | undefined;
+  readonly contentType: string | undefined;
+  readonly cookie: string | undefined;
+  readonly authorization: string | undefined;
+  readonly changeToken: string | undefined;
+}
+
+export interface Caller {
+  readonly role: Role;
+  /** What the change token is bound to. */
+  readonly id: string;
+}
+
+export type Need = 'nothing' | 'view' | 'write';
+
+/** Cookies that are remembered; the oldest goes first. */
+const loginsMax = 1_000;
+const attemptsPerMinuteMax = 20;
+const minuteMs = 60_000;
+
+export class Access {
+  readonly #options: AccessOptions;
+  readonly #nowMs: () => number;
+  readonly #secret = randomBytes(32);
+  readonly #logins = new Map<string, Role>();
+  #attempts: number[] = [];
+  #hosts: ReadonlySet<string> = new Set();
+  #cookieName = 'drover-console';
+
+  constructor(options: AccessOptions, nowMs: () => number = Date.now) {
+    this.#options = options;
+    this.#nowMs = nowMs;
+  }
+
+  /** Known once the port is. Cookies know no ports, so that two consoles need two names. */
+  listensOn(hosts: readonly string[], port: number): void {
+    const names = hosts.map((host) => host.toLowerCase());
+    this.#hosts = new Set(
+      names.flatMap((host) => {
+        const hasPort = /:\d+$/.test(host) && !host.endsWith(']');
+        return hasPort ? [host] : [`${host}:${port}`, ...(port === 80 ? [host] : [])];
+      }),
+    );
+    this.#cookieName = `drover-console-${port}`;
+  }
+
+  get needsToken(): boolean {
+    return this.#options.token !== undefined || this.#options.viewToken !== undefined;
+  }
+
+  checkHost({ host }: Asking): void {
+    if (host !== undefined && this.#hosts.has(host.toLowerCase())) return;
+    throw new ConsoleError(
+      'UNKNOWN_HOST',
+      'this console does not answer to that name; start it with --allow-host NAME',
+    );
+  }
+
+  /** No other site gets anything out of us, not even an error that tells something. */
+  checkSite({ fetchSite }: Asking): void {
+    // `none` is a person who typed the address or followed a bookmark.
+    if (fetchSite === undefined || fetchSite === 'same-origin' || fetchSite === 'none') return;
+    throw new ConsoleError('CROSS_SITE', 'another site asked for this; open the console itself');
+  }
+
+  caller(asking: Asking): Caller {
+    if (!this.needsToken) return { role: this.#most(), id: 'loopback' };
+    const bearer = /^Bearer (.+)$/.exec(asking.authorization ?? '')?.[1];
+    if (bearer !== undefined) {
+      const role = this.#roleBy(bearer);
+      return { role, id: role === 'nobody' ? 'nobody' : `bearer ${digest(bearer)}` };
+    }
+    const cookie = cookieIn(asking.cookie, this.#cookieName);
+    const role = cookie === undefined ? undefined : this.#logins.get(cookie);
+    return role === undefined ? { role: 'nobody', id: 'nobody' } : { role, id: `cookie ${cookie}` };
+  }
+
+  check(need: Need, asking: Asking, caller: Caller): void {
+    if (asking.method !== 'GET' && asking.method !== 'HEAD') this.#checkChange(asking, caller);
+    if (need === 'nothing') return;
+    if (caller.role === 'nobody') {
+      throw new ConsoleError('NEEDS_TOKEN', 'this console wants its token first');
+    }
+    if (need === 'view' || caller.role === 'editor') return;
+    throw new ConsoleError('FORBIDDEN', this.readOnlyReason(caller) ?? 'editors alone may do this');
+  }
+
+  readOnlyReason({ role }: Caller): string | null {
+    if (role === 'editor') return null;
+    if (!this.#options.write) return 'read-only: the console was started without --write';
+    return role === 'viewer' ? 'read-only: this token only looks' : 'read-only until you log in';
+  }
+
+  /** What a page sends back with every change. Nobody who can't read our answers knows it. */
+  changeToken({ id }: Caller): string {
+    return createHmac('sha256', this.#secret).update(id).digest('base64url');
+  }
+
+  /** The cookie of a login. A wrong token is refused, and after too many so is every other. */
+  login(token: string): { readonly caller: Caller; readonly cookie: string } {
+    const nowMs = this.#nowMs();
+    this.#attempts = this.#attempts.filter((atMs) => nowMs - atMs < minuteMs);
+    if (this.#attempts.length >= attemptsPerMinuteMax) {
+      throw new ConsoleError('TOO_MANY', 'too many wrong tokens; wait a minute');
+    }
+    const role = this.#roleBy(token);
+    if (role === 'nobody') {
+      this.#attempts.push(nowMs);
+      throw new ConsoleError('NEEDS_TOKEN', 'that is not the token of this console');
+    }
+    const id = randomBytes(24).toString('base64url');
+    this.#logins.set(id, role);
+    const [oldest] = this.#logins.keys();
+    if (this.#logins.size > loginsMax && oldest !== undefined) this.#logins.delete(oldest);
+    return { caller: { role, id: `cookie ${id}` }, cookie: this.#cookie(id) };
+  }
+
+  /** Forgets the login, and has the browser forget it. */
+  logout(asking: Asking): string {
+    const id = cookieIn(asking.cookie, this.#cookieName);
+    if (id !== undefined) this.#logins.delete(id);
+    return `${this.#cookie('')}; Max-Age=0`;
+  }
+
+  #cookie(value: string): string {
+    return `${this.#cookieName}=${value}; Path=/; HttpOnly; SameSite=Strict`;
+  }
+
+  #most(): Role {
+    return this.#options.write ? 'editor' : 'viewer';
+  }
+
+  #roleBy(given: string): Role {
+    const { token, viewToken } = this.#options;
+    // Both are looked at, so that the time tells nothing.
+    const isToken = token !== undefined && isSame(given, token);
+    const isViewToken = viewToken !== undefined && isSame(given, viewToken);
+    if (isToken) return this.#most();
+    return isViewToken ? 'viewer' : 'nobody';
+  }
+
+  #checkChange(asking: Asking, caller: Caller): void {
+    const { method, contentType, origin, host, fetchSite } = asking;
+    if (method !== 'POST') throw new ConsoleError('WRONG_METHOD', 'GET or POST is wanted');
+    if (!/^application\/json(;\s*charset=utf-8)?$/i.test(contentType ?? '')) {
+      throw new ConsoleError('NOT_JSON', 'content-type: application/json is wanted');
+    }
+    if (fetchSite !== undefined && fetchSite !== 'same-origin') {
+      throw new ConsoleError('CROSS_SITE', 'another site asked for this; open the console itself');
+    }
+    if (origin === undefined || !isOwnOrigin(origin, host)) {
+      throw new ConsoleError('CROSS_SITE', 'a change has to come from the console itself (Origin)');
+    }
+    // Who has no role yet has no token either: the login itself proves it.
+    if (caller.role === 'nobody') return;
+    if (!isSame(asking.changeToken ?? '', this.changeToken(caller))) {
+      throw new ConsoleError(
+        'BAD_TOKEN',
+        'x-drover-token is missing or of another run; load again',
+      );
+    }
+  }
+}
+
+function isOwnOrigin(origin: string, host: string | undefined): boolean {
+  if (host === undefined) return false;
+  const own = host.toLowerCase();
+  return [`http://${own}`, `https://${own}`].includes(origin.toLowerCase());
+}
+
+function digest(text: string): string {
+  return createHash('sha256').update(text).digest('base64url');
+}
+
+/** In a time that does not depend on where they differ. */
+function isSame(a: string, b: string): boolean {
+  const [left, right] = [a, b].map((text) => createHash('sha256').update(text).digest());
+  return timingSafeEqual(left!, right!);
+}
+
+function cookieIn(header: string | undefined, name: string): string | undefined {
+  for (const part of (header ?? '').split(';')) {
+    const at = part.indexOf('=');
+    if (at > 0 && part.slice(0, at).trim() === name) return part.slice(at + 1).trim();
+  }
+  return undefined;
+}

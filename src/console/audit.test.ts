@@ -1,0 +1,54 @@
+import { expect, test } from 'vitest';
+import { limits } from './api.ts';
+import { AuditLog, type Noted } from './audit.ts';
+import type { AuditEntry } from './views.ts';
+
+const noted: Noted = {
+  action: 'set',
+  path: '/x',
+  who: 'editor at 127.0.0.1',
+  ok: true,
+  note: null,
+  count: 1,
+  before: null,
+  after: null,
+  undo: 'possible',
+};
+const page = { offset: 0, limit: 10, filter: '' };
+const undoOf = (bytes: number) => ({ bytes, run: async () => ({ path: '/x' }) });
+
+test('the list is bounded, newest first, and numbers go on', () => {
+  const told: AuditEntry[] = [];
+  const log = new AuditLog((entry) => told.push(entry));
+
+  for (let i = 0; i < limits.auditMax + 5; i++) log.add(noted, undoOf(0));
+
+  expect(log.view(page)).toMatchObject({
+    total: limits.auditMax,
+    entries: [{ id: 1_005 }, {}, {}, {}, {}, {}, {}, {}, {}, {}],
+  });
+  expect([log.undoOf(5), log.undoOf(6)?.entry.id]).toEqual([null, 6]);
+  expect(told).toHaveLength(limits.auditMax + 5);
+});
+
+test('ways back are kept up to a size together, and an entry says when its own is gone', () => {
+  const log = new AuditLog(() => {});
+  for (let i = 0; i < 40; i++) log.add(noted, undoOf(1024 * 1024));
+
+  const { entries } = log.view({ ...page, limit: 100 });
+  const possible = entries.filter(({ undo }) => undo === 'possible').map(({ id }) => id);
+
+  expect(possible).toHaveLength(32);
+  expect(Math.min(...possible)).toBe(9);
+  expect(log.undoOf(8)).toBeNull();
+});
+
+test('what was taken back is marked, and can not be again', () => {
+  const log = new AuditLog(() => {});
+  const { id } = log.add(noted, undoOf(1));
+
+  log.undone(id);
+
+  expect(log.undoOf(id)).toBeNull();
+  expect(log.view(page).entries).toMatchObject([{ undo: 'done' }]);
+});

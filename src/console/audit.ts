@@ -1,0 +1,86 @@
+/**
+ * What was changed through the console, newest first: who, when, what it was and what it became, so that
+ * it can be taken back. Kept in memory, as many as `auditMax`; a line for each goes to who started us.
+ */
+
+import { limits } from './api.ts';
+import type { AuditEntry, AuditView } from './views.ts';
+
+/** How to take a change back, for as long as nobody else has touched it since, and what it keeps for that. */
+export interface Undo {
+  readonly bytes: number;
+  run(): Promise<{ readonly path: string }>;
+}
+
+/** Of all ways back together; the oldest goes first. */
+const undoBytesMax = 32 * 1024 * 1024;
+
+export type Noted = Omit<AuditEntry, 'id' | 'atMs'>;
+
+export class AuditLog {
+  readonly #entries: AuditEntry[] = [];
+  readonly #undos = new Map<number, Undo>();
+  readonly #onEntry: (entry: AuditEntry) => void;
+  readonly #wallMs: () => number;
+  #id = 0;
+  #undoBytes = 0;
+
+  constructor(onEntry: (entry: AuditEntry) => void, wallMs: () => number = Date.now) {
+    this.#onEntry = onEntry;
+    this.#wallMs = wallMs;
+  }
+
+  add(noted: Noted, undo?: Undo): AuditEntry {
+    this.#id += 1;
+    const entry: AuditEntry = { ...noted, id: this.#id, atMs: this.#wallMs() };
+    this.#entries.push(entry);
+    if (undo !== undefined) this.#keep(entry.id, undo);
+    if (this.#entries.length > limits.auditMax) this.#drop(this.#entries.shift()!.id);
+    this.#onEntry(entry);
+    return entry;
+  }
+
+  undoOf(id: number): { readonly entry: AuditEntry; readonly undo: Undo } | null {
+    const entry = this.#entries.find((one) => one.id === id);
+    const undo = this.#undos.get(id);
+    return entry === undefined || undo === undefined ? null : { entry, undo };
+  }
+
+  /** It was taken back; once is enough. */
+  undone(id: number): void {
+    this.#drop(id);
+    this.#mark(id, 'done');
+  }
+
+  #keep(id: number, undo: Undo): void {
+    this.#undos.set(id, undo);
+    this.#undoBytes += undo.bytes;
+    for (const oldest of this.#undos.keys()) {
+      if (this.#undoBytes <= undoBytesMax) return;
+      this.#drop(oldest);
+      this.#mark(oldest, 'no');
+    }
+  }
+
+  #drop(id: number): void {
+    this.#undoBytes -= this.#undos.get(id)?.bytes ?? 0;
+    this.#undos.delete(id);
+  }
+
+  #mark(id: number, undo: AuditEntry['undo']): void {
+    const at = this.#entries.findIndex((one) => one.id === id);
+    if (at === -1) return;
+    this.#entries[at] = { ...this.#entries[at]!, undo };
+    this.#onEntry(this.#entries[at]);
+  }
+
+  view({ offset, limit, filter }: { offset: number; limit: number; filter: string }): AuditView {
+    const wanted = filter.toLowerCase();
+    const matching = this.#entries
+      .filter(({ path, action, who, note }) =>
+        `${path} ${action} ${who} ${note ?? ''}`.toLowerCase().includes(wanted),
+      )
+      .reverse();
+    return { entries: matching.slice(offset, offset + limit), total: matching.length };
+  }
+}

@@ -1,0 +1,115 @@
+/**
+ * Everything that happens, numbered, to everybody who listens: the server side of the event stream.
+ *
+ * The last events are kept, so that a browser that lost its link goes on where it stopped. Where it
+ * stopped too long ago, or in another run of the console, it is told to ask for everything again.
+ * A listener that does not take what it is sent is let go: it comes back by itself, and costs nothing.
+ */
+
+import { randomBytes } from 'node:crypto';
+import { limits, type StreamEvents, type StreamKind } from './api.ts';
+
+/** What waits for one listener at most. */
+const waitingBytesMax = 4 * 1024 * 1024;
+
+/** What is kept for who comes back, at most: an event may hold many long paths. */
+const keptCharsMax = 8 * 1024 * 1024;
+
+/** Shown once and stale at once: not worth telling to who comes back. */
+const passing: ReadonlySet<StreamKind> = new Set(['hello', 'beat', 'servers', 'metrics']);
+
+interface Kept {
+  readonly number: number;
+  readonly text: string;
+}
+
+type Listener = (text: string) => void;
+
+export class Feed {
+  /** Of this run of the console: numbers begin anew with each. */
+  readonly run = randomBytes(6).toString('hex');
+  readonly #kept: Kept[] = [];
+  readonly #listeners = new Set<Listener>();
+  readonly #onListening: (count: number) => void;
+  #number = 0;
+  #keptChars = 0;
+
+  constructor(onListening: (count: number) => void = () => {}) {
+    this.#onListening = onListening;
+  }
+
+  get listeners(): number {
+    return this.#listeners.size;
+  }
+
+  send<K extends StreamKind>(kind: K, event: StreamEvents[K]): void {
+    if (passing.has(kind)) {
+      if (this.#listeners.size > 0) this.#tell(textOf(kind, event));
+      return;
+    }
+    this.#number += 1;
+    const text = textOf(kind, event, `${this.run}-${this.#number}`);
+    this.#kept.push({ number: this.#number, text });
+    this.#keptChars += text.length;
+    while (this.#kept.length > limits.eventsKept || this.#keptChars > keptCharsMax) {
+      this.#keptChars -= this.#kept.shift()!.text.length;
+    }
+    this.#tell(text);
+  }
+
+  /** A stream for one browser. `lastId` is what it saw last, by its own account. */
+  stream(lastId: string | undefined, first: StreamEvents['hello']): ReadableStream<Uint8Array> {
+    const encoder = new TextEncoder();
+    let listener: Listener | undefined;
+    const leave = () => {
+      if (listener !== undefined && this.#listeners.delete(listener)) {
+        this.#onListening(this.#listeners.size);
+      }
+    };
+    return new ReadableStream<Uint8Array>(
+      {
+        start: (controller) => {
+          const put = (text: string) => controller.enqueue(encoder.encode(text));
+          // Its number is what the browser sends back if nothing else comes before the break.
+          put(textOf('hello', first, `${this.run}-${this.#number}`));
+          for (const text of this.#missed(lastId)) put(text);
+          listener = (text) => {
+            if ((controller.desiredSize ?? 0) > -waitingBytesMax) return put(text);
+            leave();
+            controller.close();
+          };
+          this.#listeners.add(listener);
+          this.#onListening(this.#listeners.size);
+        },
+        cancel: leave,
+      },
+      { highWaterMark: 64 * 1024, size: (chunk) => chunk?.byteLength ?? 0 },
+    );
+  }
+
+  #missed(lastId: string | undefined): string[] {
+    if (lastId === undefined) return [];
+    const [run, text] = lastId.split('-', 2);
+    const last = Number(text);
+    const first = this.#kept[0]?.number ?? this.#number + 1;
+    if (
+      run !== this.run ||
+      !Number.isSafeInteger(last) ||
+      last < first - 1 ||
+      last > this.#number
+    ) {
+      return [textOf('resync', { why: 'gone' })];
+    }
+    return this.#kept.slice(last - first + 1).map((kept) => kept.text);
+  }
+
+  #tell(text: string): void {
+    for (const listener of [...this.#listeners]) listener(text);
+  }
+}
+
+/** JSON has no line ends of its own, so that one line of data is enough. */
+function textOf<K extends StreamKind>(kind: K, event: StreamEvents[K], id?: string): string {
+  const name = id === undefined ? '' : `id: ${id}\n`;
+  return `${name}event: ${kind}\ndata: ${JSON.stringify(event)}\n\n`;
+}

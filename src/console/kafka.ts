@@ -1,0 +1,273 @@
+/**
+ * The Kafka page: brokers, controller, topics, and what is degraded.
+ *
+ * Counts over all topics need every partition's state; they are read up to `scanPartitionsMax`, kept for a
+ * few seconds, and what was left out is said. A page of topics reads its own rows alone.
+ */
+
+import { type Client, isZkError } from '../client/index.ts';
+import {
+  formatEndpoint,
+  type LayoutProblem,
+  layout07,
+  layout08,
+  listGroups,
+  noLeader,
+  type PartitionSeen,
+  readBrokers,
+  readController,
+  readTopic,
+  readTopicNames,
+  type TopicSeen,
+} from '../kafka/index.ts';
+import { ConsoleError } from './console-error.ts';
+import { hex } from './node-text.ts';
+import { orNull } from './tree.ts';
+import type { KafkaView, PartitionRow, TopicRow, TopicsView, TopicView } from './views.ts';
+
+const scanPartitionsMax = 20_000;
+const scanKeptMs = 3_000;
+const topicsAtOnce = 16;
+const problemsMax = 100;
+const groupsMax = 200;
+const historyMax = 50;
+
+interface Scan {
+  readonly atMs: number;
+  readonly topics: ReadonlyMap<string, TopicSeen>;
+  readonly names: readonly string[];
+  readonly problems: readonly LayoutProblem[];
+}
+
+export class Kafka {
+  readonly #client: Client;
+  readonly #controllers: { brokerId: number | null; epoch: number | null; atMs: number }[] = [];
+  #scan: Promise<Scan> | undefined;
+  #scanAtMs = Number.NEGATIVE_INFINITY;
+
+  constructor(client: Client) {
+    this.#client = client;
+  }
+
+  async overview(): Promise<KafkaView> {
+    const problems: LayoutProblem[] = [];
+    const onProblem = (problem: LayoutProblem) => problems.push(problem);
+    const [brokers, controller, scan, clusterId, is07] = await Promise.all([
+      readBrokers(this.#client, { onProblem }),
+      readController(this.#client, { onProblem }),
+      this.#scanned(),
+      this.#clusterId(),
+      this.#is07(),
+    ]);
+    this.#controllerSeen(controller);
+    const partitions = [...scan.topics.values()].flatMap((topic) => topic.partitions);
+    const live = new Set(brokers.map(({ id }) => id));
+    const placed = new Set(partitions.flatMap(({ replicas }) => replicas));
+    const count = (fault: PartitionRow['faults'][number]) =>
+      partitions.filter((one) => faultsOf(one).includes(fault)).length;
+    const nothing = brokers.length === 0 && scan.names.length === 0 && problems.length === 0;
+    return {
+      found: is07 ? '0.7' : nothing ? 'none' : 'zookeeper',
+      clusterId,
+      controller,
+      controllerHistory: [...this.#controllers].reverse(),
+      brokers: brokers.map(({ id, epoch, sessionId, registration }) => ({
+        id,
+        endpoints: registration.endpoints.map(formatEndpoint),
+        rack: registration.rack,
+        session: hex(sessionId),
+        epoch: String(epoch),
+        sinceMs: registration.timestampMs,
+        leaders: partitions.filter(({ state }) => state?.leader === id).length,
+        preferred: partitions.filter(({ replicas }) => replicas[0] === id).length,
+        replicas: partitions.filter(({ replicas }) => replicas.includes(id)).length,
+        isController: controller.brokerId === id,
+      })),
+      missing: [...placed].filter((id) => !live.has(id)).sort((a, b) => a - b),
+      topics: scan.names.length,
+      partitions: partitions.length,
+      underReplicated: count('out of sync'),
+      offline: count('no leader'),
+      notPreferred: count('not preferred'),
+      reassigning: count('moving'),
+      problems: (is07 ? [] : [...problems, ...scan.problems])
+        .slice(0, problemsMax)
+        .map(problemView),
+      skippedTopics: scan.names.length - scan.topics.size,
+    };
+  }
+
+  async topics(page: {
+    offset: number;
+    limit: number;
+    filter: string;
+    only: 'all' | 'faulty';
+  }): Promise<TopicsView> {
+    const scan = page.only === 'faulty' ? await this.#scanned() : null;
+    const names = scan?.names ?? (await readTopicNames(this.#client));
+    const wanted = page.filter.toLowerCase();
+    const matching = names.filter((name) => {
+      if (!name.toLowerCase().includes(wanted)) return false;
+      const topic = scan?.topics.get(name);
+      return scan === null || topic?.partitions.some((one) => faultsOf(one).length > 0) === true;
+    });
+    const shown = matching.slice(page.offset, page.offset + page.limit);
+    const groups = await this.#groupsByTopic();
+    const rows = await inTurns(shown, topicsAtOnce, async (topic) => {
+      const seen = scan?.topics.get(topic) ?? (await readTopic(this.#client, topic));
+      return seen === null ? [] : [rowOf(seen, groups.get(topic) ?? [])];
+    });
+    return { rows: rows.flat(), total: names.length, matching: matching.length };
+  }
+
+  async topic(name: string): Promise<TopicView> {
+    const problems: LayoutProblem[] = [];
+    const seen = await this.#readTopic(name, (problem) => problems.push(problem));
+    if (seen === null && problems.length === 0) {
+      throw new ConsoleError('NOT_FOUND', 'there is no such topic');
+    }
+    return {
+      topic: name,
+      topicId: seen?.topicId ?? null,
+      config: seen?.config ?? {},
+      isBeingDeleted: seen?.isBeingDeleted ?? false,
+      partitions: (seen?.partitions ?? []).map((one) => ({
+        partition: one.partition,
+        leader: one.state === null || one.state.leader === noLeader ? null : one.state.leader,
+        leaderEpoch: one.state?.leaderEpoch ?? null,
+        replicas: one.replicas,
+        isr: one.state?.isr ?? [],
+        adding: one.adding,
+        removing: one.removing,
+        faults: faultsOf(one),
+      })),
+      problems: problems.slice(0, problemsMax).map(problemView),
+    };
+  }
+
+  /** A name with a slash in it would be the path of another node. */
+  async #readTopic(name: string, onProblem: (problem: LayoutProblem) => void) {
+    if (name.includes('/')) throw new ConsoleError('BAD_INPUT', 'name: a topic is wanted');
+    return readTopic(this.#client, name, { onProblem });
+  }
+
+  #scanned(): Promise<Scan> {
+    const nowMs = performance.now();
+    if (this.#scan === undefined || nowMs - this.#scanAtMs > scanKeptMs) {
+      this.#scanAtMs = nowMs;
+      const scan = this.#scanAll();
+      this.#scan = scan;
+      scan.catch(() => {
+        if (this.#scan === scan) this.#scan = undefined;
+      });
+    }
+    return this.#scan;
+  }
+
+  async #scanAll(): Promise<Scan> {
+    const names = await readTopicNames(this.#client);
+    const problems: LayoutProblem[] = [];
+    const onProblem = (problem: LayoutProblem) => {
+      if (problems.length < problemsMax) problems.push(problem);
+    };
+    const topics = new Map<string, TopicSeen>();
+    let partitions = 0;
+    for (let at = 0; at < names.length && partitions < scanPartitionsMax; at += topicsAtOnce) {
+      const some = names.slice(at, at + topicsAtOnce);
+      const seen = await Promise.all(
+        some.map((name) => readTopic(this.#client, name, { onProblem })),
+      );
+      for (const topic of seen) {
+        if (topic === null) continue;
+        topics.set(topic.topic, topic);
+        partitions += topic.partitions.length;
+      }
+    }
+    return { atMs: performance.now(), topics, names, problems };
+  }
+
+  async #clusterId(): Promise<string | null> {
+    const path = layout08.clusterId.at();
+    const node = await this.#client.get(path).catch(orNull);
+    return node && layout08.clusterId.tryParse(node.data, path, () => {});
+  }
+
+  /** Brokers of 0.7 say `creator:host:port` and no JSON. */
+  async #is07(): Promise<boolean> {
+    const ids = (await this.#client.children(layout07.brokerIds.at()).catch(orNull)) ?? [];
+    if (ids[0] === undefined) return false;
+    const path = layout07.broker.at({ id: ids[0] });
+    const node = await this.#client.get(path).catch(orNull);
+    if (node === null || node.data === null || /^\s*\{/.test(node.data.toString('utf8')))
+      return false;
+    return layout07.broker.tryParse(node.data, path, () => {}) !== null;
+  }
+
+  async #groupsByTopic(): Promise<Map<string, string[]>> {
+    const byTopic = new Map<string, string[]>();
+    const groups = (await listGroups(this.#client)).slice(0, groupsMax);
+    await inTurns(groups, topicsAtOnce, async (group) => {
+      const topics = await this.#client
+        .children(layout08.offsetTopics.at({ group }))
+        .catch((error: unknown) => {
+          if (isZkError(error, 'NO_NODE', 'NO_AUTH')) return [];
+          throw error;
+        });
+      for (const topic of topics) byTopic.set(topic, [...(byTopic.get(topic) ?? []), group]);
+    });
+    return byTopic;
+  }
+
+  #controllerSeen({ brokerId, epoch }: KafkaView['controller']): void {
+    const last = this.#controllers.at(-1);
+    if (last?.brokerId === brokerId && last.epoch === epoch) return;
+    if (last === undefined && brokerId === null) return;
+    this.#controllers.push({ brokerId, epoch, atMs: Date.now() });
+    if (this.#controllers.length > historyMax) this.#controllers.shift();
+  }
+}
+
+function problemView({ path, why }: LayoutProblem): { path: string; why: string } {
+  return { path, why };
+}
+
+function faultsOf({ replicas, adding, removing, state }: PartitionSeen): PartitionRow['faults'] {
+  const faults: PartitionRow['faults'][number][] = [];
+  if (state === null) faults.push('no state');
+  else if (state.leader === noLeader) faults.push('no leader');
+  else if (state.leader !== replicas[0]) faults.push('not preferred');
+  if (state !== null && replicas.some((id) => !state.isr.includes(id))) faults.push('out of sync');
+  if (adding.length + removing.length > 0) faults.push('moving');
+  return faults;
+}
+
+function rowOf(
+  { topic, partitions, isBeingDeleted }: TopicSeen,
+  groups: readonly string[],
+): TopicRow {
+  const count = (fault: PartitionRow['faults'][number]) =>
+    partitions.filter((one) => faultsOf(one).includes(fault)).length;
+  return {
+    topic,
+    partitions: partitions.length,
+    replication: Math.max(0, ...partitions.map(({ replicas }) => replicas.length)),
+    underReplicated: count('out of sync'),
+    offline: count('no leader'),
+    notPreferred: count('not preferred'),
+    reassigning: count('moving'),
+    isBeingDeleted,
+    groups,
+  };
+}
+
+export async function inTurns<T, R>(
+  list: readonly T[],
+  atOnce: number,
+  work: (one: T) => Promise<R>,
+): Promise<R[]> {
+  const results: R[] = [];
+  for (let at = 0; at < list.length; at += atOnce) {
+    results.push(...(await Promise.all(list.slice(at, at + atOnce).map(work))));
+  }
+  return results;
+}

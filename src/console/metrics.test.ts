@@ -1,0 +1,66 @@
+import { expect, test } from 'vitest';
+import { ManualClock } from '../support/index.ts';
+import { Feed } from './feed.ts';
+import { Metrics } from './metrics.ts';
+import type { ConsoleSources, ServersSeen } from './sources.ts';
+
+function seen(received: number, p99Ms: number | null = 3): ServersSeen {
+  const server = { server: 'a:1', answerMs: 1, isBrief: false, zxid: null, received, p99Ms };
+  return {
+    servers: [server as never],
+    findings: [],
+    quorum: { hasQuorum: true, sentence: '' },
+  };
+}
+
+function start(answers: () => Promise<ServersSeen>) {
+  const clock = new ManualClock();
+  const sources = { lookAtServers: answers } as unknown as ConsoleSources;
+  const metrics = new Metrics(sources, new Feed(), clock, new AbortController().signal);
+  return { clock, metrics };
+}
+
+test('counters become rates, and one that went back makes a gap instead of a number', async () => {
+  const counts = [100, 300, 50, 150];
+  const { clock, metrics } = start(async () => seen(counts.shift()!));
+
+  for (let i = 0; i < 4; i++) {
+    await metrics.look();
+    clock.advance(2_000);
+  }
+  metrics.close();
+
+  const rates = metrics.view('1m').points.map(({ values }) => values.received);
+  expect(rates).toEqual([undefined, 100, undefined, 50]);
+});
+
+test('rings keep what they are for, and no more', async () => {
+  const { clock, metrics } = start(async () => seen(0));
+
+  for (let i = 0; i < 200; i++) {
+    await metrics.look();
+    clock.advance(2_000);
+  }
+  metrics.close();
+
+  expect(metrics.view('1m').points).toHaveLength(31);
+  expect(metrics.view('15m').points.length).toBeLessThan(35);
+  expect(metrics.view('6h').points.length).toBeLessThan(5);
+});
+
+test('what nobody tells is no series, and a failure is said', async () => {
+  let fails = false;
+  const { metrics } = start(async () => {
+    if (fails) throw new Error('nobody listens there');
+    return seen(1, null);
+  });
+
+  await metrics.look();
+  fails = true;
+  await metrics.look();
+  metrics.close();
+
+  const { series, unknown } = metrics.view('1m');
+  expect(series.map(({ name }) => name)).not.toContain('p99');
+  expect(unknown).toEqual(['the servers could not be asked: nobody listens there']);
+});

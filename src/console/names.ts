@@ -1,0 +1,86 @@
+/**
+ * Names of children, sorted and filtered, a little at a time: 300,000 of them must not hold up
+ * everybody else who waits for this process.
+ *
+ * In: a list that the server gave, in no order. Out: a new list. Between stretches of a few
+ * milliseconds the event loop has its turn.
+ */
+
+import { setImmediate as nextTurn } from 'node:timers/promises';
+
+export type NameOrder = 'name' | '-name' | 'sequence' | '-sequence';
+
+/** Sorted at once in about a millisecond or two. */
+const chunkNames = 4_096;
+const stretchMs = 8;
+
+/** By code unit, which is the same everywhere and fast; by the number at the end where there is one. */
+const comparisons: Readonly<Record<NameOrder, (a: string, b: string) => number>> = {
+  name: byName,
+  '-name': (a, b) => byName(b, a),
+  sequence: bySequence,
+  '-sequence': (a, b) => bySequence(b, a),
+};
+
+function byName(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+function bySequence(a: string, b: string): number {
+  return sequenceOf(a) - sequenceOf(b) || byName(a, b);
+}
+
+/** ZooKeeper's ten digits; names without come first. */
+function sequenceOf(name: string): number {
+  const digits = name.slice(-10);
+  return /^-?\d{9,10}$/.test(digits) ? Number(digits) : Number.NEGATIVE_INFINITY;
+}
+
+class Pace {
+  #startMs = performance.now();
+
+  async keep(): Promise<void> {
+    if (performance.now() - this.#startMs < stretchMs) return;
+    await nextTurn();
+    this.#startMs = performance.now();
+  }
+}
+
+/** Merges sorted stretches of growing length, as a merge sort does from below. */
+export async function sortNames(names: readonly string[], order: NameOrder): Promise<string[]> {
+  const compare = comparisons[order];
+  const pace = new Pace();
+  let from: string[] = [];
+  for (let at = 0; at < names.length; at += chunkNames) {
+    for (const name of names.slice(at, at + chunkNames).sort(compare)) from.push(name);
+    await pace.keep();
+  }
+  let to = new Array<string>(from.length);
+  for (let width = chunkNames; width < from.length; width *= 2) {
+    for (let low = 0; low < from.length; low += 2 * width) {
+      const middle = Math.min(low + width, from.length);
+      const high = Math.min(low + 2 * width, from.length);
+      let [left, right] = [low, middle];
+      for (let at = low; at < high; at++) {
+        const takesLeft =
+          left < middle && (right >= high || compare(from[left]!, from[right]!) <= 0);
+        to[at] = takesLeft ? from[left++]! : from[right++]!;
+        if ((at & 0xfff) === 0) await pace.keep();
+      }
+    }
+    [from, to] = [to, from];
+  }
+  return from;
+}
+
+/** Those that hold the text, whatever the case. */
+export async function filterNames(names: readonly string[], text: string): Promise<string[]> {
+  const wanted = text.toLowerCase();
+  const pace = new Pace();
+  const found: string[] = [];
+  for (const [at, name] of names.entries()) {
+    if (name.toLowerCase().includes(wanted)) found.push(name);
+    if ((at & 0xfff) === 0) await pace.keep();
+  }
+  return found;
+}

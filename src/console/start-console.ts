@@ -1,0 +1,260 @@
+/**
+ * The console's HTTP server: a request comes in, its host, site, caller and rights are looked at, in that
+ * order, and only then is anything done for it.
+ *
+ * Listens on loopback unless told otherwise, and elsewhere only with a token. Every answer has the headers
+ * that keep a browser from doing more with it than showing it. What fails inside is said to who runs the
+ * console, and to the page only that it failed. It closes its server and timers; the session is the
+ * caller's.
+ */
+
+import type { IncomingMessage, Server } from 'node:http';
+import { isIP } from 'node:net';
+import { networkInterfaces } from 'node:os';
+import { serve } from '@hono/node-server';
+import { type Context, Hono } from 'hono';
+import { type Clock, systemClock } from '../support/index.ts';
+import { Access, type Asking, type Caller } from './access.ts';
+import { ConsoleError, refusalOf } from './console-error.ts';
+import { Desk } from './desk.ts';
+import { Page, safeHeaders } from './page.ts';
+import { type Ask, inputOf, type Route, readBody, routes } from './routes.ts';
+import type { ConsoleSources } from './sources.ts';
+import type { AuditEntry } from './views.ts';
+
+export interface ConsoleOptions extends ConsoleSources {
+  /** This machine alone unless said. */
+  readonly host?: string;
+  /** 0: any that is free. 4180. */
+  readonly port?: number;
+  /** Changes are possible. */
+  readonly write?: boolean;
+  readonly token?: string;
+  readonly viewToken?: string;
+  /** Names that the console answers to besides its own address, with or without a port. */
+  readonly allowHosts?: readonly string[];
+  /** The built page. */
+  readonly pageFolder?: string;
+  readonly onAudit?: (entry: AuditEntry) => void;
+  /** What nobody foresaw, and what the page is not told. */
+  readonly onBug?: (error: unknown) => void;
+  readonly clock?: Clock;
+}
+
+export interface RunningConsole {
+  readonly url: string;
+  readonly host: string;
+  readonly port: number;
+  readonly isPageBuilt: boolean;
+  close(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+export const consolePort = 4180;
+const tokenCharsMin = 8;
+/** How long ZooKeeper may take for what a page asks. */
+const requestTimeoutMs = 30_000;
+/** Requests at once: a page makes few. */
+const connectionsMax = 256;
+
+export async function startConsole(options: ConsoleOptions): Promise<RunningConsole> {
+  const { host = '127.0.0.1', port = consolePort, write = false, token, viewToken } = options;
+  checkTokens(host, [token, viewToken]);
+  const access = new Access({ write, token, viewToken });
+  const desk = new Desk({
+    sources: options,
+    access,
+    clock: options.clock ?? systemClock,
+    onAudit: options.onAudit ?? (() => {}),
+  });
+  const page = new Page(options.pageFolder);
+  const app = appOf(desk, page, options.onBug ?? (() => {}));
+  let server: Server;
+  try {
+    server = await listening(app, host, port);
+  } catch (error) {
+    desk.close();
+    throw error;
+  }
+  const { port: bound } = server.address() as { port: number };
+  access.listensOn([...namesOf(host), ...(options.allowHosts ?? [])], bound);
+  const close = async () => {
+    desk.close();
+    const closed = new Promise<void>((done) => server.close(() => done()));
+    server.closeAllConnections(); // event streams never end by themselves
+    await closed;
+  };
+  const name = isIP(host) === 6 ? `[${host}]` : host;
+  return {
+    url: `http://${isWildcard(host) ? 'localhost' : name}:${bound}/`,
+    host,
+    port: bound,
+    isPageBuilt: page.isBuilt,
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+function checkTokens(host: string, tokens: readonly (string | undefined)[]): void {
+  const given = tokens.filter((token) => token !== undefined);
+  if (given.length === 0 && !isLoopback(host)) {
+    throw new ConsoleError(
+      'BAD_INPUT',
+      `${host} is not this machine alone: give the console a token (--token-file, DROVER_CONSOLE_TOKEN)`,
+    );
+  }
+  if (given.every((token) => token.length >= tokenCharsMin)) return;
+  throw new ConsoleError('BAD_INPUT', `a token of at least ${tokenCharsMin} characters is wanted`);
+}
+
+export function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127(\.\d{1,3}){3}$/.test(host);
+}
+
+function isWildcard(host: string): boolean {
+  return host === '0.0.0.0' || host === '::';
+}
+
+/** What a browser may call us by. Addresses cannot be pointed at us by somebody else's name server. */
+function namesOf(host: string): string[] {
+  if (isLoopback(host))
+    return ['localhost', '127.0.0.1', '[::1]', ...(isIP(host) === 4 ? [host] : [])];
+  if (!isWildcard(host)) return [isIP(host) === 6 ? `[${host}]` : host];
+  const own = Object.values(networkInterfaces()).flatMap((list) => list ?? []);
+  const addresses = own.map(({ address, family }) =>
+    family === 'IPv6' ? `[${address}]` : address,
+  );
+  return ['localhost', ...addresses];
+}
+
+function listening(app: Hono, host: string, port: number): Promise<Server> {
+  return new Promise((resolve, reject) => {
+    const server = serve({ fetch: app.fetch, hostname: host, port }, () => {
+      server.off('error', reject);
+      resolve(server);
+    }) as Server;
+    server.maxConnections = connectionsMax;
+    server.requestTimeout = requestTimeoutMs;
+    server.once('error', reject);
+  });
+}
+
+function appOf(desk: Desk, page: Page, onBug: (error: unknown) => void): Hono {
+  const app = new Hono();
+  for (const route of routes) {
+    app.on(route.method, route.path, (context) => answer(desk, route, context, onBug));
+  }
+  app.all('*', (context) => {
+    try {
+      const asking = askingOf(context);
+      desk.access.checkHost(asking);
+      const { path } = context.req;
+      const isRoute = routes.some((route) => route.path === path);
+      if (isRoute) throw new ConsoleError('WRONG_METHOD', 'this route has another method');
+      if (path.startsWith('/api/') || path === '/api') {
+        throw new ConsoleError('NO_ROUTE', 'there is no such route');
+      }
+      if (!['GET', 'HEAD'].includes(asking.method)) {
+        throw new ConsoleError('WRONG_METHOD', 'GET is wanted');
+      }
+      const acceptsGzip = /\bgzip\b/.test(context.req.header('accept-encoding') ?? '');
+      const found = page.answer(decoded(path), acceptsGzip);
+      if (found !== null) return found;
+      const why = page.isBuilt ? 'there is no such page' : 'the page is not built: npm run build';
+      throw new ConsoleError('NO_ROUTE', why);
+    } catch (error) {
+      return refused(error, onBug);
+    }
+  });
+  return app;
+}
+
+async function answer(
+  desk: Desk,
+  route: Route,
+  context: Context,
+  onBug: (error: unknown) => void,
+): Promise<Response> {
+  const gone = context.req.raw.signal;
+  const late = AbortSignal.timeout(requestTimeoutMs);
+  try {
+    const asking = askingOf(context);
+    desk.access.checkHost(asking);
+    desk.access.checkSite(asking);
+    const caller = desk.access.caller(asking);
+    desk.access.check(route.needs, asking, caller);
+    const given = route.method === 'GET' ? queryOf(context) : await readBody(context.req.raw.body);
+    const headers: Record<string, string> = { ...safeHeaders, 'cache-control': 'no-store' };
+    const ask: Ask<never> = {
+      input: inputOf(route, given) as never,
+      caller,
+      asking,
+      who: whoOf(context, caller),
+      call: { signal: AbortSignal.any([desk.signal, gone, late]) },
+      setCookie(cookie) {
+        headers['set-cookie'] = cookie;
+      },
+    };
+    const result = await route.run(desk, ask);
+    if (result instanceof Response) {
+      for (const [name, value] of Object.entries(safeHeaders)) result.headers.set(name, value);
+      return result;
+    }
+    return new Response(JSON.stringify(result), {
+      headers: { ...headers, 'content-type': 'application/json' },
+    });
+  } catch (error) {
+    if (late.aborted && error === late.reason) {
+      return refused(new ConsoleError('NO_LINK', 'ZooKeeper took too long'), onBug);
+    }
+    return refused(error, onBug);
+  }
+}
+
+function refused(error: unknown, onBug: (error: unknown) => void): Response {
+  const { status, body, isBug } = refusalOf(error);
+  if (isBug) onBug(error);
+  return new Response(JSON.stringify(body), {
+    status,
+    headers: { ...safeHeaders, 'cache-control': 'no-store', 'content-type': 'application/json' },
+  });
+}
+
+function askingOf({ req }: Context): Asking & { lastEventId?: string | undefined } {
+  return {
+    method: req.method,
+    host: req.header('host'),
+    origin: req.header('origin'),
+    fetchSite: req.header('sec-fetch-site'),
+    contentType: req.header('content-type'),
+    cookie: req.header('cookie'),
+    authorization: req.header('authorization'),
+    changeToken: req.header('x-drover-token'),
+    lastEventId: req.header('last-event-id'),
+  };
+}
+
+/** A name that stands twice means two things to two readers. */
+function queryOf({ req }: Context): Record<string, string> {
+  const query: Record<string, string> = Object.create(null);
+  for (const [name, values] of Object.entries(req.queries())) {
+    if (values.length > 1)
+      throw new ConsoleError('BAD_INPUT', `${name.slice(0, 100)}: is there twice`);
+    query[name] = values[0] ?? '';
+  }
+  return { ...query };
+}
+
+/** The socket's address: whatever headers claim. */
+function whoOf(context: Context, { role }: Caller): string {
+  const { incoming } = context.env as { incoming?: IncomingMessage };
+  return `${role} at ${incoming?.socket.remoteAddress ?? 'unknown'}`;
+}
+
+function decoded(path: string): string {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return '/?.'; // names no file and no view
+  }
+}

@@ -1,0 +1,196 @@
+/** Stories of the tree: found, edited, fought over, deleted, and long. */
+import type { Browser, Page } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Client } from '../../src/client/index.ts';
+import { isBrowserMissing, openTab, startBrowser } from './browser.ts';
+import { buildPage, consoleOf, plantNodes, startWorld, type World } from './world.ts';
+
+const many = 300_000;
+
+describe.skipIf(isBrowserMissing())('the tree', () => {
+  let browser: Browser;
+  let world: World;
+  let folder: string;
+  const endings: (() => Promise<void>)[] = [];
+
+  beforeAll(async () => {
+    const page = await buildPage();
+    folder = page.folder;
+    endings.push(page.remove);
+    world = await startWorld({ pageFolder: folder, console: { write: true } });
+    endings.push(() => world.close());
+    await plantNodes(world.client);
+    browser = await startBrowser();
+    endings.push(() => browser.close());
+  });
+
+  afterAll(async () => {
+    for (const end of endings.reverse()) await end();
+  });
+
+  const at = async (path: string) => {
+    const opened = await openTab(browser);
+    await opened.tab.goto(world.url(`/tree?path=${path}`));
+    await opened.tab.locator('.node.at').waitFor();
+    return opened;
+  };
+  const textOf = async (client: Client, path: string) => (await client.get(path)).data?.toString();
+
+  test('an edit shows what it changes, and another browser sees it at once', async () => {
+    await world.client.create('/edit', { data: 'one\ntwo\n' });
+    const one = await at('/edit');
+    const other = await at('/edit');
+    await other.tab.getByText('one\ntwo').waitFor();
+
+    await edit(one.tab, 'one\nthree\n');
+    await one.tab.getByRole('button', { name: 'Review and save' }).click();
+    await one.tab.locator('dialog .cm-deletedChunk', { hasText: 'two' }).waitFor();
+    await one.tab.locator('dialog .cm-changedLine', { hasText: 'three' }).waitFor();
+    await one.tab.getByRole('button', { name: 'Save as version 1' }).click();
+
+    await other.tab.getByText('one\nthree').waitFor();
+    expect(await textOf(world.client, '/edit')).toBe('one\nthree\n');
+    expect([...one.complaints, ...other.complaints]).toEqual([]);
+    await one.close();
+    await other.close();
+  });
+
+  test('nobody overwrites what they have not seen', async () => {
+    await world.client.create('/fight', { data: 'old' });
+    const { tab, close } = await at('/fight');
+    await edit(tab, 'mine');
+    await world.client.set('/fight', 'theirs');
+
+    await tab.getByText('Somebody changed this node').waitFor();
+    await tab.getByRole('button', { name: 'Review and save' }).click();
+    await tab.locator('dialog .cm-deletedChunk', { hasText: 'theirs' }).waitFor();
+    expect(await textOf(world.client, '/fight')).toBe('theirs');
+    await tab.getByRole('button', { name: 'Save as version 2' }).click();
+
+    await expect.poll(() => textOf(world.client, '/fight')).toBe('mine');
+    await close();
+  });
+
+  test('a delete counts, names what goes and wants the name typed; undo brings it back', async () => {
+    await world.client.create('/doomed', { data: 'root' });
+    for (const name of ['a', 'b']) await world.client.create(`/doomed/${name}`, { data: name });
+    const { tab, complaints, close } = await at('/doomed');
+    await tab.keyboard.press('Delete');
+    const go = tab.getByRole('button', { name: 'Delete 3 nodes' });
+    await go.waitFor();
+    expect(await go.isDisabled()).toBe(true);
+    await tab.getByLabel('Type doomed to delete').fill('doome');
+    expect(await go.isDisabled()).toBe(true);
+    await tab.getByLabel('Type doomed to delete').fill('doomed');
+    await go.click();
+
+    await expect.poll(() => world.client.exists('/doomed')).toBeNull();
+    await tab.locator('.node', { hasText: 'doomed' }).waitFor({ state: 'detached' });
+
+    await tab.goto(world.url('/audit'));
+    await tab.locator('tr', { hasText: '/doomed' }).getByRole('button').click();
+    await tab.getByRole('button', { name: 'Undo', exact: true }).click();
+    await expect.poll(() => world.client.exists('/doomed/b')).not.toBeNull();
+    expect(complaints).toEqual([]);
+    await close();
+  });
+
+  test('a node is created from the page, and stands in the tree of everybody', async () => {
+    const one = await at('/app');
+    const other = await at('/app');
+    await other.tab.keyboard.press('Enter');
+    await one.tab.keyboard.press('n');
+    await one.tab.getByLabel('Name').fill('fresh');
+    await one.tab.getByLabel('Data, as text').fill('hello');
+    await one.tab.getByRole('button', { name: 'Create' }).click();
+
+    await one.tab.waitForURL('**/tree?path=/app/fresh');
+    await other.tab.locator('.node', { hasText: 'fresh' }).waitFor();
+    expect(await textOf(world.client, '/app/fresh')).toBe('hello');
+    await one.close();
+    await other.close();
+  });
+
+  test('read-only offers no change', async () => {
+    const looking = await consoleOf(world.server.address, { pageFolder: folder });
+    const { tab, close } = await openTab(browser);
+    await tab.goto(new URL('/tree?path=/app/config', looking.url).href);
+    await tab.getByText('"retries": 3').waitFor();
+
+    expect(await tab.getByText('read-only').count()).toBe(1);
+    expect(await tab.getByRole('button', { name: /Edit|Delete|New|Import/ }).count()).toBe(0);
+    await tab.keyboard.press('e');
+    await tab.keyboard.press('Delete');
+    expect(await tab.locator('.editor, dialog').count()).toBe(0);
+    await close();
+    await looking.close();
+  });
+
+  test('a token opens the page, and stays in no address', async () => {
+    const guarded = await consoleOf(world.server.address, {
+      pageFolder: folder,
+      console: { token: 'a-long-secret' },
+    });
+    const { tab, close } = await openTab(browser);
+    await tab.goto(guarded.url);
+    await tab.getByLabel('Token').fill('wrong-secret');
+    await tab.getByRole('button', { name: 'Enter' }).click();
+    await tab.getByRole('alert').waitFor();
+    await tab.goto(new URL('/tree#token=a-long-secret', guarded.url).href);
+    await tab.locator('.node').first().waitFor();
+
+    expect(tab.url()).toBe(new URL('/tree', guarded.url).href);
+    await close();
+    await guarded.close();
+  });
+
+  test('300,000 children scroll, are found and cost little', { timeout: 300_000 }, async () => {
+    await world.client.create('/big');
+    await plantMany(world.client);
+    const { tab, complaints, close } = await at('/big');
+    await tab.keyboard.press('Enter');
+    await tab.locator('.node', { hasText: 'n000000' }).waitFor();
+    const session = await tab.context().newCDPSession(tab);
+    await session.send('HeapProfiler.collectGarbage');
+
+    await tab.locator('.view').evaluate((element) => {
+      element.scrollTop = element.scrollHeight * 0.5;
+    });
+    await tab
+      .locator('.node', { hasText: /n1[45]\d{4}/ })
+      .first()
+      .waitFor();
+    expect(await tab.locator('.node').count()).toBeLessThan(100);
+
+    await tab.goto(world.url('/tree?path=/big/n250000'));
+    await tab.locator('.node.at', { hasText: 'n250000' }).waitFor();
+    await tab.goto(world.url('/tree?path=/big&tab=children&q=99999'));
+    await tab.locator('.node.child', { hasText: 'n299999' }).waitFor();
+    expect(await tab.locator('.node.child').count()).toBe(3);
+
+    await session.send('HeapProfiler.collectGarbage');
+    const { usedSize } = await session.send('Runtime.getHeapUsage');
+    expect(usedSize).toBeLessThan(64 * 1024 * 1024);
+    expect(complaints).toEqual([]);
+    await close();
+  });
+});
+
+async function edit(tab: Page, text: string): Promise<void> {
+  await tab.getByRole('button', { name: 'Edit' }).click();
+  await tab.locator('.cm-content').click();
+  await tab.keyboard.press('Control+a');
+  await tab.keyboard.insertText(text);
+}
+
+async function plantMany(client: Client): Promise<void> {
+  const size = 1_000;
+  for (let from = 0; from < many; from += size) {
+    await client.multi(
+      Array.from({ length: size }, (_, index) => ({
+        op: 'create' as const,
+        path: `/big/n${String(from + index).padStart(6, '0')}`,
+      })),
+    );
+  }
+}

@@ -1,0 +1,49 @@
+/** Which fault comes next, by chance that can be had again, and how the reply to an op gets lost. */
+
+import type { Link, LinkFrame } from '../../src/testing/index.ts';
+import { opCodes } from '../faults.ts';
+
+// biome-ignore format: a table is read down its columns
+const weights = { cut: 25, reset: 10, reply: 35, expire: 12, partition: 6, pause: 8, kill: 4 } as const;
+export type FaultKind = keyof typeof weights;
+
+/** Chance that can be had again: mulberry32. */
+export function chance(state: number): () => number {
+  let at = state;
+  return () => {
+    at = (at + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(at ^ (at >>> 15), 1 | at);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+export function pickKind(dice: number): FaultKind {
+  const all = Object.entries(weights) as [FaultKind, number][];
+  let left = dice * all.reduce((sum, [, weight]) => sum + weight, 0);
+  for (const [kind, weight] of all) {
+    left -= weight;
+    if (left < 0) return kind;
+  }
+  return 'cut';
+}
+
+const setData = 5;
+const lossyOps = [...Object.values(opCodes), setData];
+
+/** The next reply to an op of this code does not arrive, and the link goes. */
+export function loseReply(link: Link, dice: number): void {
+  const code = lossyOps[Math.floor(dice * lossyOps.length)]!;
+  const asked = new Set<string>();
+  const key = ({ connection, bytes }: LinkFrame) => `${connection} ${bytes.readInt32BE(0)}`;
+  link.onFrame = (frame) => {
+    if (frame.index === 0) return 'pass';
+    if (frame.direction === 'toServer') {
+      if (frame.bytes.readInt32BE(4) === code) asked.add(key(frame));
+      return 'pass';
+    }
+    if (!asked.has(key(frame))) return 'pass';
+    link.onFrame = undefined;
+    return 'cut';
+  };
+}

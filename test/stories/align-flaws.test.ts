@@ -1,0 +1,298 @@
+/**
+ * What has gone wrong elsewhere: in the coordinator that this one is after, and in stream processors.
+ * Each is a story with a good end.
+ */
+
+import { appendFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import {
+  type AlignedBatch,
+  type Aligner,
+  type AlignOptions,
+  align,
+  alignPaths,
+  parseLimit,
+  readAlignment,
+} from '../../src/align/index.ts';
+import type { ClientOptions } from '../../src/client/index.ts';
+import { NdjsonSource, type TopicDirectory } from '../../src/kafka/index.ts';
+import { startZk, type Zk } from '../zk.ts';
+
+let directory: string;
+
+beforeEach(async () => {
+  directory = await mkdtemp(join(tmpdir(), 'align-flaws-'));
+});
+
+afterEach(() => rm(directory, { recursive: true }));
+
+const base = 1_700_000_040_000;
+const minute = 60_000;
+const paths = alignPaths('g');
+const file = (p: number) => join(directory, `t-${p}.ndjson`);
+const lines = (p: number, minutes: readonly number[]) =>
+  minutes.map((at) => `{"timestamp":${base + at * minute},"value":"${p}:${at}"}\n`).join('');
+
+async function partitions(...times: (readonly number[])[]): Promise<void> {
+  await Promise.all(times.map((minutes, p) => writeFile(file(p), lines(p, minutes))));
+}
+
+async function start(
+  zk: Zk,
+  count: number,
+  options: Partial<AlignOptions> & { follow?: boolean } = {},
+  clientOptions: ClientOptions = {},
+) {
+  const { follow = false, ...rest } = options;
+  const client = await zk.connect({ renew: true, ...clientOptions });
+  const source = new NdjsonSource({ directory, follow, pollMs: 10 });
+  const run = align(client, {
+    group: 'g',
+    source,
+    topics: { t: count },
+    mode: { period: '1m' },
+    debounceMs: 10,
+    ...rest,
+  });
+  const seen: string[] = [];
+  const loop = read(run, seen);
+  loop.catch(() => {}); // told to who waits for it
+  return {
+    client,
+    run,
+    seen,
+    loop,
+    async [Symbol.asyncDispose]() {
+      await run.close();
+      await source.close();
+    },
+  };
+}
+
+async function read(run: Aligner, seen: string[]): Promise<void> {
+  for await (const batch of run) {
+    seen.push(...batch.records.map(({ value }) => String(value)));
+    await batch.done();
+  }
+}
+
+const until = (look: () => void | Promise<void>) => vi.waitFor(look, { timeout: 15_000 });
+const minutesOf = (count: number) => Array.from({ length: count }, (_, i) => i);
+
+test('the limit and the plan outlive whoever made them', async () => {
+  await partitions([0, 1, 2, 3], [0, 1, 2, 3]);
+  await using zk = await startZk();
+  const witness = await zk.witness();
+  const first = await start(zk, 2, { follow: true });
+  await until(() => expect(first.seen.length).toBeGreaterThanOrEqual(6));
+  await using second = await start(zk, 2);
+
+  await first[Symbol.asyncDispose]();
+  await second.loop;
+
+  const { limitMs } = parseLimit((await witness.get(paths.limit)).data, paths.limit);
+  expect(limitMs).toBe(base + 4 * minute);
+  expect(await witness.exists(paths.plan)).toMatchObject({ ephemeralOwner: 0n });
+  expect(new Set([...first.seen, ...second.seen]).size).toBe(8);
+});
+
+test('a member that comes again under its old name, before its old session is over, takes part', async () => {
+  await partitions(minutesOf(4), minutesOf(4));
+  await using zk = await startZk();
+  const old = await start(zk, 2, { follow: true, consumerId: 'a' });
+  await until(() => expect(old.seen.length).toBeGreaterThan(2));
+  await using again = await start(zk, 2, { consumerId: 'a' });
+
+  await zk.expire(old.client);
+  await old.client.close();
+  await again.loop;
+
+  expect(new Set([...old.seen, ...again.seen]).size).toBe(8);
+  await old.run.close();
+});
+
+test('a member whose session expires joins again by itself, and goes on', async () => {
+  await partitions(minutesOf(6), minutesOf(6));
+  await using zk = await startZk();
+  const witness = await zk.witness();
+  await using a = await start(zk, 2, { follow: true, idleAfter: 100 });
+  await until(() => expect(a.seen.length).toBeGreaterThan(3));
+
+  await zk.expire(a.client);
+  await until(() => expect(new Set(a.seen).size).toBe(12));
+  await appendFile(file(0), lines(0, [9]));
+  await until(() => expect(a.seen).toContain('0:9'));
+
+  await until(async () => expect(await witness.children(paths.members)).toHaveLength(1));
+  await a.run.close();
+  await a.loop;
+});
+
+test('members without a partition hold nobody back, also where one of them leads', async () => {
+  await partitions(minutesOf(5));
+  await using zk = await startZk();
+  await using leader = await start(zk, 1);
+  await until(() => expect(leader.run.isLeading).toBe(true));
+  await using b = await start(zk, 1);
+  await using c = await start(zk, 1);
+
+  await Promise.all([leader.loop, b.loop, c.loop]);
+
+  const seen = [leader, b, c].map((one) => one.seen);
+  expect(seen.flat().sort()).toEqual(minutesOf(5).map((m) => `0:${m}`));
+  expect(seen.filter(({ length }) => length === 0).length).toBeGreaterThan(0);
+});
+
+test('one loop reads a fast and a slow partition, and neither waits for itself', async () => {
+  await partitions(minutesOf(10), [0, 0.1, 0.2, 0.3, 9]);
+  await using zk = await startZk();
+  await using a = await start(zk, 2);
+
+  await a.loop;
+
+  expect(a.seen).toHaveLength(15);
+});
+
+test('when one member has read all of its own, the others are told of new limits all the same', async () => {
+  await partitions([0], minutesOf(8));
+  await using zk = await startZk();
+  await using a = await start(zk, 2);
+  await using b = await start(zk, 2);
+
+  await Promise.all([a.loop, b.loop]);
+
+  expect([...a.seen, ...b.seen]).toHaveLength(9);
+});
+
+test('a partition that is added under way is waited for, and enters where the group is', async () => {
+  await partitions(minutesOf(3), minutesOf(3));
+  await using zk = await startZk();
+  let count = 1;
+  const heard = new Set<() => void>();
+  const growing: TopicDirectory = {
+    list: async () => ['t'],
+    partitions: async () => minutesOf(count).map(String),
+    onChange: (listener) => {
+      heard.add(listener);
+      return () => heard.delete(listener);
+    },
+    forget() {},
+    async close() {},
+  };
+  await using a = await start(zk, 1, { follow: true, directory: growing, idleAfter: 3_600_000 });
+  await until(() => expect(a.seen).toHaveLength(3));
+
+  count = 2;
+  for (const one of heard) one();
+  await until(() => expect(a.seen).toHaveLength(6));
+
+  const snapshot = await readAlignment(await zk.witness(), 'g');
+  expect(snapshot?.partitions.map(({ key }) => key)).toEqual(['t/0', 't/1']);
+  await a.run.close();
+  await a.loop;
+});
+
+test('four that start at the same moment on an empty server agree on one of everything', async () => {
+  await partitions(...minutesOf(8).map(() => minutesOf(3)));
+  await using zk = await startZk();
+  const all = await Promise.all(minutesOf(4).map(() => start(zk, 8)));
+
+  await Promise.all(all.map(({ loop }) => loop));
+
+  const seen = all.flatMap((one) => one.seen);
+  expect(new Set(seen).size).toBe(24);
+  const witness = await zk.witness();
+  expect((await witness.get(paths.config)).stat.version).toBe(0);
+  await Promise.all(all.map((one) => one[Symbol.asyncDispose]()));
+});
+
+test('a restart at the end of everything is not stalled by what it never read itself', async () => {
+  await partitions([0, 1], [0]);
+  await using zk = await startZk();
+  const first = await start(zk, 2, { follow: true, idleAfter: 50 });
+  await until(() => expect(first.seen).toHaveLength(3));
+  await first[Symbol.asyncDispose]();
+  await first.loop;
+  await using second = await start(zk, 2, { follow: true, idleAfter: 50 });
+  await until(() =>
+    expect(second.run.status().partitions.map(({ state }) => state)).toEqual(['idle', 'idle']),
+  );
+
+  await appendFile(file(0), lines(0, [5]));
+  await until(() => expect(second.seen).toEqual(['0:5']));
+  await second.run.close();
+  await second.loop;
+});
+
+test('one far behind starves nobody of memory: the others hold one batch each, and wait', async () => {
+  await partitions([0], minutesOf(2_000));
+  await using zk = await startZk();
+  await using a = await start(zk, 2, { follow: true, idleAfter: 3_600_000 });
+  await until(() => expect(a.seen).toHaveLength(2));
+
+  const { partitions: lanes } = a.run.status();
+
+  expect(lanes.find(({ partition }) => partition === '1')).toMatchObject({ isHeldBack: true });
+  expect(lanes.find(({ partition }) => partition === '0')).toMatchObject({ isHeldBack: false });
+  await a.run.close();
+  await a.loop;
+});
+
+test('a callback that throws ends the run of who called, and the next leader calls again', async () => {
+  await partitions(minutesOf(3), minutesOf(3));
+  await using zk = await startZk();
+  const calls: number[] = [];
+  const failing = await start(zk, 2, {
+    onPeriod: () => {
+      throw new Error('disk full');
+    },
+  });
+  await expect(failing.loop).rejects.toThrow('disk full');
+  await failing[Symbol.asyncDispose]();
+
+  await using second = await start(zk, 2, {
+    onPeriod: ({ end }) => void calls.push((end - base) / minute),
+  });
+  await second.loop;
+
+  expect(calls[0]).toBe(1);
+  expect(calls.at(-1)).toBe(3);
+});
+
+test('without a link it goes on up to the limit it knows, and then waits; nothing is lost', async () => {
+  await partitions(minutesOf(30), minutesOf(30));
+  await using zk = await startZk();
+  let cut = false;
+  const seen: string[] = [];
+  const client = await zk.connect({ renew: true, sessionTimeoutMs: 10_000 });
+  const source = new NdjsonSource({ directory, follow: false, batchRecordsMax: 3 });
+  const mode = { period: '1m', lookAhead: 5 } as const;
+  const run = align(client, { group: 'g', source, topics: { t: 2 }, mode, debounceMs: 10 });
+  const check = ({ timesMs }: AlignedBatch) => {
+    for (const timeMs of timesMs) expect(timeMs!).toBeLessThan(run.limit!.limitMs!);
+  };
+  const loop = (async () => {
+    for await (const batch of run) {
+      check(batch);
+      seen.push(...batch.records.map(({ value }) => String(value)));
+      await batch.done();
+      if (!cut && seen.length > 10) {
+        cut = true;
+        zk.link.refuse();
+        zk.link.cut();
+      }
+    }
+  })();
+  await until(() =>
+    expect(cut && run.status().partitions.every((one) => one.isHeldBack)).toBe(true),
+  );
+
+  await zk.link.accept();
+  await loop;
+
+  expect(new Set(seen).size).toBe(60);
+  await run.close();
+  await source.close();
+});

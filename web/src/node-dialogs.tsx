@@ -1,0 +1,336 @@
+/**
+ * What is asked before the tree changes: create, delete, import. A delete shows how many nodes go, names
+ * some of them and wants a name typed; nothing is deleted if there are more by then.
+ */
+import { useEffect, useState } from 'preact/hooks';
+import type {
+  BodyOf,
+  ChangedView,
+  DeletePreview,
+  ExportView,
+  ImportView,
+} from '../../src/console/api.ts';
+import { toBase64 } from './decode.ts';
+import { count, joinPath, plural, visible } from './format.ts';
+import { closeDialog, Dialog, openDialog, tell, tellError } from './overlay.tsx';
+import { go, href } from './router.ts';
+import { at, get, post } from './transport.ts';
+
+export const askCreate = (parent: string) => openDialog(() => <Create parent={parent} />);
+export const askDelete = (paths: readonly string[], onDone: () => void) =>
+  openDialog(() => <Delete paths={paths} onDone={onDone} />);
+export const askImport = (path: string) => openDialog(() => <Import path={path} />);
+
+const modes = ['persistent', 'persistentSequential', 'container', 'persistentTtl'] as const;
+
+function Buttons(props: {
+  readonly action: string;
+  readonly isReady: boolean;
+  readonly isDanger?: boolean;
+}) {
+  return (
+    <>
+      <button type="button" class="button" onClick={closeDialog}>
+        Cancel
+      </button>
+      <button
+        type="submit"
+        class={`button ${props.isDanger ? 'danger' : 'main'}`}
+        disabled={!props.isReady}
+      >
+        {props.action}
+      </button>
+    </>
+  );
+}
+
+function Failure(props: { readonly text: string | null }) {
+  return props.text === null ? null : (
+    <p class="note bad" role="alert">
+      {props.text}
+    </p>
+  );
+}
+
+function Create(props: { readonly parent: string }) {
+  const [name, setName] = useState('');
+  const [text, setText] = useState('');
+  const [mode, setMode] = useState<(typeof modes)[number]>('persistent');
+  const [ttlS, setTtlS] = useState('60');
+  const [error, setError] = useState<string | null>(null);
+  const create = async () => {
+    const body: BodyOf<'create'> = {
+      path: joinPath(props.parent, name),
+      data: toBase64(new TextEncoder().encode(text)),
+      mode,
+      parents: true,
+      ...(mode === 'persistentTtl' ? { ttlMs: Math.round(Number(ttlS) * 1000) } : {}),
+    };
+    try {
+      const { path } = await post<ChangedView>('/api/node/create', body);
+      closeDialog();
+      tell(`Created ${path}.`);
+      go(href('tree', { path }));
+    } catch (failure) {
+      setError((failure as Error).message);
+    }
+  };
+  return (
+    <Dialog
+      title={`New node below ${visible(props.parent)}`}
+      onSubmit={() => void create()}
+      footer={<Buttons action="Create" isReady={name !== '' || mode === 'persistentSequential'} />}
+    >
+      <div class="body">
+        <label>
+          Name (a/b makes both)
+          <input
+            class="field mono"
+            value={name}
+            autocomplete="off"
+            spellcheck={false}
+            onInput={(event) => setName(event.currentTarget.value)}
+          />
+        </label>
+        <label>
+          Kind
+          <select
+            class="field"
+            value={mode}
+            onChange={(event) => setMode(event.currentTarget.value as typeof mode)}
+          >
+            {modes.map((one) => (
+              <option key={one} value={one}>
+                {one}
+              </option>
+            ))}
+          </select>
+        </label>
+        {mode === 'persistentTtl' ? (
+          <label>
+            Seconds to live, once it has no children
+            <input
+              class="field"
+              type="number"
+              min="1"
+              value={ttlS}
+              onInput={(event) => setTtlS(event.currentTarget.value)}
+            />
+          </label>
+        ) : null}
+        <label>
+          Data, as text
+          <textarea
+            class="field mono"
+            rows={6}
+            value={text}
+            onInput={(event) => setText(event.currentTarget.value)}
+          />
+        </label>
+        <Failure text={error} />
+      </div>
+    </Dialog>
+  );
+}
+
+function Delete(props: { readonly paths: readonly string[]; readonly onDone: () => void }) {
+  const [preview, setPreview] = useState<DeletePreview | null>(null);
+  const [typed, setTyped] = useState('');
+  const [error, setError] = useState<string | null>(null);
+  useEffect(() => {
+    post<DeletePreview>('/api/node/delete-preview', { paths: props.paths }).then(
+      setPreview,
+      (failure: Error) => setError(failure.message),
+    );
+  }, []);
+  const remove = async () => {
+    if (!preview) return;
+    const body: BodyOf<'delete'> = {
+      paths: [...props.paths],
+      confirm: typed,
+      count: preview.count,
+    };
+    try {
+      const done = await post<ChangedView & { count: number }>('/api/node/delete', body);
+      closeDialog();
+      tell(`Deleted ${plural(done.count, 'node')}.`);
+      props.onDone();
+    } catch (failure) {
+      setError((failure as Error).message);
+    }
+  };
+  const isReady = preview !== null && !preview.isTooMany && typed === preview.confirm;
+  return (
+    <Dialog
+      title={
+        props.paths.length === 1
+          ? `Delete ${visible(props.paths[0]!)}`
+          : `Delete ${props.paths.length} nodes and all below`
+      }
+      onSubmit={() => void remove()}
+      footer={
+        <Buttons
+          action={preview ? `Delete ${plural(preview.count, 'node')}` : 'Delete'}
+          isReady={isReady}
+          isDanger
+        />
+      }
+    >
+      <div class="body">
+        {preview ? (
+          <>
+            <p>
+              <strong>{plural(preview.count, 'node')}</strong> would go
+              {preview.ephemerals > 0
+                ? `, ${plural(preview.ephemerals, 'of them is', 'of them are')} ephemeral: somebody lives there`
+                : ''}
+              .
+            </p>
+            <pre class="data">
+              {preview.sample.map(visible).join('\n')}
+              {preview.count > preview.sample.length
+                ? `\n… and ${count(preview.count - preview.sample.length)} more`
+                : ''}
+            </pre>
+            {preview.isTooMany ? (
+              <p class="note bad">
+                That is more than one delete takes. Delete parts of it, or use the command line.
+              </p>
+            ) : (
+              <label>
+                <span>
+                  Type <code>{visible(preview.confirm)}</code> to delete
+                </span>
+                <input
+                  class="field mono"
+                  value={typed}
+                  autocomplete="off"
+                  spellcheck={false}
+                  onInput={(event) => setTyped(event.currentTarget.value)}
+                />
+              </label>
+            )}
+          </>
+        ) : error === null ? (
+          <p class="soft">Counting…</p>
+        ) : null}
+        <Failure text={error} />
+      </div>
+    </Dialog>
+  );
+}
+
+/** Hands the nodes below `path` to the reader as a file. */
+export async function exportNodes(path: string): Promise<void> {
+  try {
+    const view = await get<ExportView>(at('/api/export', { path }));
+    if (view.isCut) tell('Only the first 10,000 nodes are in the file.');
+    const url = URL.createObjectURL(
+      new Blob([JSON.stringify(view, null, 2)], { type: 'application/json' }),
+    );
+    const anchor = document.createElement('a');
+    anchor.href = url;
+    anchor.download = `${path === '/' ? 'root' : path.slice(1).replaceAll(/[^\w.-]+/g, '-')}.json`;
+    anchor.click();
+    setTimeout(() => URL.revokeObjectURL(url), 10_000);
+  } catch (error) {
+    tellError(error);
+  }
+}
+
+const conflicts = ['fail', 'skip', 'overwrite'] as const;
+
+function Import(props: { readonly path: string }) {
+  const [nodes, setNodes] = useState<BodyOf<'import'>['nodes'] | null>(null);
+  const [onConflict, setOnConflict] = useState<(typeof conflicts)[number]>('fail');
+  const [dry, setDry] = useState<ImportView | null>(null);
+  const [error, setError] = useState<string | null>(null);
+  const run = async (dryRun: boolean) => {
+    setError(null);
+    try {
+      const view = await post<ImportView>('/api/import', {
+        path: props.path,
+        nodes,
+        onConflict,
+        dryRun,
+      });
+      if (dryRun) setDry(view);
+      else {
+        closeDialog();
+        tell(`Imported: ${count(view.created)} created, ${count(view.overwritten)} overwritten.`);
+      }
+    } catch (failure) {
+      setError((failure as Error).message);
+    }
+  };
+  const choose = async (file: File | undefined) => {
+    setDry(null);
+    setError(null);
+    try {
+      const view = JSON.parse((await file?.text()) ?? '') as Partial<ExportView>;
+      if (!Array.isArray(view.nodes)) throw new Error('it has no list "nodes"');
+      setNodes(
+        view.nodes.map((node) => ({ ...node, ...(node.acl ? { acl: [...node.acl] } : {}) })),
+      );
+    } catch (failure) {
+      setNodes(null);
+      setError(`This is no export of a tree: ${(failure as Error).message}`);
+    }
+  };
+  const isSafe = dry !== null && (dry.conflicts.length === 0 || onConflict !== 'fail');
+  return (
+    <Dialog
+      title={`Import below ${visible(props.path)}`}
+      onSubmit={() => void run(!isSafe)}
+      footer={
+        <Buttons
+          action={
+            isSafe
+              ? `Write ${plural((dry?.created ?? 0) + (dry?.overwritten ?? 0), 'node')}`
+              : 'Try without writing'
+          }
+          isReady={nodes !== null}
+        />
+      }
+    >
+      <div class="body">
+        <label>
+          A file that Export wrote, of this or of another cluster
+          <input
+            class="field"
+            type="file"
+            accept="application/json,.json"
+            onChange={(event) => void choose(event.currentTarget.files?.[0])}
+          />
+        </label>
+        <label>
+          Where a node is there already
+          <select
+            class="field"
+            value={onConflict}
+            onChange={(event) => {
+              setOnConflict(event.currentTarget.value as typeof onConflict);
+              setDry(null);
+            }}
+          >
+            {conflicts.map((one) => (
+              <option key={one}>{one}</option>
+            ))}
+          </select>
+        </label>
+        {dry ? (
+          <>
+            <p>
+              Would create {count(dry.created)}, overwrite {count(dry.overwritten)}, skip{' '}
+              {count(dry.skipped)}; {count(dry.same)} are the same.
+            </p>
+            {dry.conflicts.length > 0 ? (
+              <pre class="data">{dry.conflicts.slice(0, 50).map(visible).join('\n')}</pre>
+            ) : null}
+          </>
+        ) : null}
+        <Failure text={error} />
+      </div>
+    </Dialog>
+  );
+}

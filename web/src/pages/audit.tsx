@@ -1,0 +1,161 @@
+/** Every change that was made through this console: who, when, what it was before and after, and undo. */
+import { useState } from 'preact/hooks';
+import type { AuditEntry, AuditState, AuditView, ChangedView } from '../../../src/console/api.ts';
+import { asText, fromBase64 } from '../decode.ts';
+import { Diff } from '../edit.tsx';
+import { count, plural, time, visible } from '../format.ts';
+import { canWrite, useAnswer } from '../live.ts';
+import { closeDialog, Dialog, openDialog, tell } from '../overlay.tsx';
+import { offsetParam, Pager, pageSize } from '../pager.tsx';
+import { href, param } from '../router.ts';
+import { at, post } from '../transport.ts';
+import { Badge, Empty, Filter, Head, Table } from '../ui.tsx';
+
+export function View() {
+  const audit = useAnswer<AuditView>(
+    at('/api/audit', { offset: offsetParam(), limit: pageSize, filter: param('q') }),
+    ['audit'],
+  );
+  const view = audit.value;
+  return (
+    <div class="stack">
+      <Head title="Audit" about="what was changed through this console since it started">
+        <Filter label="Filter by path or action" />
+      </Head>
+      {audit.error ? <p class="note bad">{audit.error.message}</p> : null}
+      {view ? (
+        <>
+          <Pager matching={view.total} total={view.total} word="changes" />
+          <div class="panel">
+            <Table
+              label="Changes"
+              rows={view.entries}
+              keyOf={(row) => String(row.id)}
+              columns={columns}
+              empty={
+                <Empty title="Nothing was changed from here">
+                  Every change made in this console appears here, with what was there before.
+                </Empty>
+              }
+            />
+          </div>
+        </>
+      ) : null}
+    </div>
+  );
+}
+
+const columns = [
+  {
+    name: 'when',
+    by: (row: AuditEntry) => row.atMs,
+    cell: (row: AuditEntry) => <span class="nowrap">{time(row.atMs)}</span>,
+  },
+  { name: 'who', by: (row: AuditEntry) => row.who, cell: (row: AuditEntry) => visible(row.who) },
+  {
+    name: 'action',
+    by: (row: AuditEntry) => row.action,
+    cell: (row: AuditEntry) => (
+      <Badge tone={row.ok ? (row.action === 'delete' ? 'warn' : 'accent') : 'bad'}>
+        {row.ok ? row.action : `${row.action} failed`}
+      </Badge>
+    ),
+  },
+  {
+    name: 'path',
+    by: (row: AuditEntry) => row.path,
+    cell: (row: AuditEntry) => (
+      <>
+        <a class="mono" href={href('tree', { path: row.path })}>
+          {visible(row.path)}
+        </a>
+        {row.count > 1 ? <span class="soft"> and {plural(row.count - 1, 'more')}</span> : null}
+        {row.note === null ? null : <div class="soft mono">{visible(row.note)}</div>}
+      </>
+    ),
+  },
+  {
+    name: 'version',
+    num: true,
+    cell: (row: AuditEntry) => `${row.before?.version ?? '–'} → ${row.after?.version ?? '–'}`,
+  },
+  {
+    name: 'open',
+    title: 'details',
+    cell: (row: AuditEntry) => (
+      <button
+        type="button"
+        class="button small"
+        onClick={() => openDialog(() => <Entry entry={row} />)}
+      >
+        {row.undo === 'possible' && canWrite()
+          ? 'Diff, undo'
+          : row.undo === 'done'
+            ? 'Undone'
+            : 'Diff'}
+      </button>
+    ),
+  },
+];
+
+const text = (state: AuditState | null) => {
+  if (state === null) return '';
+  const data = state.data === null ? '' : (asText(fromBase64(state.data)) ?? state.data);
+  const acl = state.acl?.map(({ scheme, id, perms }) => `acl ${scheme}:${id}:${perms}`).join('\n');
+  return acl === undefined ? data : `${data}${data === '' ? '' : '\n'}${acl}`;
+};
+
+function Entry({ entry }: { readonly entry: AuditEntry }) {
+  const [error, setError] = useState<string | null>(null);
+  const undo = async () => {
+    try {
+      await post<ChangedView>('/api/audit/undo', { id: entry.id });
+      closeDialog();
+      tell('Undone.');
+    } catch (failure) {
+      setError((failure as Error).message);
+    }
+  };
+  const isPossible = entry.undo === 'possible' && canWrite();
+  return (
+    <Dialog
+      title={`${entry.action} ${visible(entry.path)}`}
+      class="wide"
+      onSubmit={() => isPossible && void undo()}
+      footer={
+        <>
+          <button type="button" class="button" onClick={closeDialog}>
+            Close
+          </button>
+          {isPossible ? (
+            <button type="submit" class="button main">
+              Undo
+            </button>
+          ) : null}
+        </>
+      }
+    >
+      <div class="body">
+        <p class="soft">
+          {time(entry.atMs)} by {visible(entry.who)} · {count(entry.count)}{' '}
+          {entry.count === 1 ? 'node' : 'nodes'}
+          {entry.undo === 'tooLarge'
+            ? ' · too large to be kept for undo'
+            : entry.undo === 'done'
+              ? ' · undone'
+              : ''}
+        </p>
+        {entry.before === null && entry.after === null ? (
+          <p>No data was kept of this.</p>
+        ) : (
+          <Diff before={text(entry.before)} after={text(entry.after)} label="Before and after" />
+        )}
+        {error ? (
+          <p class="note bad" role="alert">
+            {error}
+          </p>
+        ) : null}
+      </div>
+    </Dialog>
+  );
+}

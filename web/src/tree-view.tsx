@@ -1,0 +1,303 @@
+/**
+ * The tree beside the node: rows by `TreeModel`, drawn by `useVirtual`, children asked for as they come into
+ * view, kept true by what the stream tells. The node in front is the URL's `path`.
+ *
+ * Rows that changed flash. A path that the URL names is opened down to it, however many siblings it has:
+ * its place among them is found by halving, about eighteen small questions for 300,000.
+ */
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
+import type { ChangeView, ChildRow, ChildrenView } from '../../src/console/api.ts';
+import { bytes, count, nameOf, parentOf, visible } from './format.ts';
+import { useKeys } from './keys.tsx';
+import { onNodes } from './live.ts';
+import { tellError } from './overlay.tsx';
+import { turn } from './router.ts';
+import { at, get } from './transport.ts';
+import { pageRows, TreeModel, type TreeRow } from './tree-model.ts';
+import { useVirtual } from './virtual.ts';
+
+const rowPx = 24;
+const halvingsMax = 40;
+
+interface Props {
+  readonly path: string;
+  readonly marked: ReadonlySet<string>;
+  readonly onMark: (path: string) => void;
+}
+
+export function TreeView({ path, marked, onMark }: Props) {
+  const model = useMemo(() => new TreeModel<ChildRow>(), []);
+  const [, setVersion] = useState(0);
+  const redraw = () => setVersion((value) => value + 1);
+  const element = useRef<HTMLDivElement>(null);
+  const busy = useRef(new Map<string, Promise<void>>());
+  const flashed = useRef(new Map<string, number>());
+  const virtual = useVirtual(element, model.size, rowPx);
+
+  /** One request for a page at a time; whoever asks meanwhile waits for the same. */
+  const load = (branch: string, page: number): Promise<void> => {
+    const key = `${page} ${branch}`;
+    const pending = busy.current.get(key);
+    if (pending) return pending;
+    const started = fetchPage(branch, page).finally(() => {
+      busy.current.delete(key);
+      redraw();
+    });
+    busy.current.set(key, started);
+    return started;
+  };
+  const fetchPage = async (branch: string, page: number) => {
+    try {
+      const view = await get<ChildrenView>(
+        at('/api/children', { path: branch, offset: page * pageRows, limit: pageRows }),
+      );
+      model.put(branch, view.total, page * pageRows, view.rows);
+    } catch (error) {
+      // Gone in the meantime: its parent's pages, asked for by the same change, no longer show it.
+      if (branch !== '/') model.close(branch);
+      if ((error as { code?: string }).code !== 'NO_NODE') tellError(error);
+    }
+  };
+
+  useEffect(() => {
+    void load('/', 0);
+  }, []);
+  const first = virtual.rows[0]?.index ?? 0;
+  const last = virtual.rows.at(-1)?.index ?? 0;
+  const wants = model.wants(first, last);
+  const wanted = wants.map((want) => `${want.page} ${want.path}`).join('|');
+  useEffect(() => {
+    for (const want of wants) void load(want.path, want.page);
+  }, [wanted]);
+
+  useEffect(
+    () =>
+      onNodes((changes) => {
+        if (changes === null) model.invalidateAll();
+        else for (const change of changes) heed(model, flashed.current, change);
+        redraw();
+      }),
+    [],
+  );
+
+  useEffect(() => {
+    let isOver = false;
+    void (async () => {
+      await reveal(model, path, load, () => isOver);
+      if (isOver) return;
+      redraw();
+      const row = model.indexOf(path);
+      // After the next frame, when the list has the height that the new rows give it.
+      if (row !== null) requestAnimationFrame(() => virtual.scrollTo(row));
+    })().catch(tellError);
+    return () => {
+      isOver = true;
+    };
+  }, [path]);
+
+  const toggle = (row: TreeRow<ChildRow>) => {
+    if (row.isOpen) model.close(row.path);
+    else if (row.child) {
+      model.open(row.path, row.child.stat?.numChildren ?? 0);
+      void load(row.path, 0);
+    } else model.open('/');
+    redraw();
+  };
+  const move = (by: number) => {
+    const from = model.indexOf(path);
+    if (from === null) return; // it is still being looked for
+    const next = model.rowAt(Math.max(0, Math.min(model.size - 1, from + by)));
+    if (next.child || next.depth === 0) turn({ path: next.path }, 'replace');
+  };
+  const current = () => {
+    const row = model.indexOf(path);
+    return row === null ? null : model.rowAt(row);
+  };
+  const openOrStep = (isOpening: boolean) => {
+    const row = current();
+    if (!row) return;
+    if (isOpening && !row.isOpen) toggle(row);
+    else if (isOpening) move(1);
+    else if (row.isOpen) toggle(row);
+    else turn({ path: parentOf(row.path) }, 'replace');
+  };
+  const down = { about: 'next node', run: () => move(1) };
+  const up = { about: 'node before', run: () => move(-1) };
+  useKeys({
+    j: down,
+    ArrowDown: down,
+    k: up,
+    ArrowUp: up,
+    ArrowRight: { about: 'open', run: () => openOrStep(true) },
+    ArrowLeft: { about: 'close, or to the parent', run: () => openOrStep(false) },
+    Enter: { about: 'open or close', run: () => current() && toggle(current()!) },
+    ' ': { about: 'mark', run: () => onMark(path) },
+    PageDown: { about: 'a page down', run: () => move(20) },
+    PageUp: { about: 'a page up', run: () => move(-20) },
+  });
+
+  return (
+    <div
+      class="view"
+      ref={element}
+      role="tree"
+      aria-label="Nodes"
+      aria-multiselectable="true"
+      tabIndex={0}
+      aria-activedescendant={
+        model.indexOf(path) === null ? undefined : `row-${model.indexOf(path)}`
+      }
+    >
+      <div class="inner" role="presentation" style={{ height: `${virtual.totalPx}px` }}>
+        {virtual.rows.map(({ index, topPx }) => {
+          if (index >= model.size) return null;
+          const row = model.rowAt(index);
+          return (
+            <Row
+              key={row.path}
+              id={`row-${index}`}
+              row={row}
+              topPx={topPx}
+              isAt={row.path === path}
+              isMarked={marked.has(row.path)}
+              flash={flashed.current.get(row.path) ?? 0}
+              onToggle={() => toggle(row)}
+              onMark={() => onMark(row.path)}
+            />
+          );
+        })}
+      </div>
+    </div>
+  );
+}
+
+function Row(props: {
+  readonly id: string;
+  readonly row: TreeRow<ChildRow>;
+  readonly topPx: number;
+  readonly isAt: boolean;
+  readonly isMarked: boolean;
+  readonly flash: number;
+  readonly onToggle: () => void;
+  readonly onMark: () => void;
+}) {
+  const { row } = props;
+  const stat = row.child?.stat ?? null;
+  const hasChildren = row.depth === 0 || (stat?.numChildren ?? 0) > 0 || row.isOpen;
+  const isKnown = row.child !== null || row.depth === 0;
+  return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: the tree has the keys
+    // biome-ignore lint/a11y/useFocusableInteractive: named by aria-activedescendant
+    <div
+      id={props.id}
+      class={`node ${props.isAt ? 'at' : ''} ${props.flash && Date.now() - props.flash < 1600 ? 'flash' : ''}`}
+      style={{ top: `${props.topPx}px`, paddingLeft: `${row.depth * 14 + 4}px` }}
+      role="treeitem"
+      aria-level={row.depth + 1}
+      aria-posinset={row.index + 1}
+      aria-setsize={row.siblings}
+      aria-expanded={hasChildren ? row.isOpen : undefined}
+      aria-selected={props.isAt || props.isMarked}
+      onClick={(event) => {
+        if (!isKnown) return;
+        if (event.ctrlKey || event.metaKey) props.onMark();
+        else turn({ path: row.path });
+      }}
+      onDblClick={props.onToggle}
+    >
+      {/* biome-ignore lint/a11y/useKeyWithClickEvents: Enter and the arrows open and close */}
+      {/* biome-ignore lint/a11y/noStaticElementInteractions: as above */}
+      <span
+        class="twist"
+        onClick={(event) => {
+          event.stopPropagation();
+          if (hasChildren && isKnown) props.onToggle();
+        }}
+      >
+        {hasChildren ? (row.isOpen ? '▾' : '▸') : ''}
+      </span>
+      {props.isMarked ? <span class="good">✓</span> : null}
+      <span class={`name ${isKnown ? '' : 'soft'}`}>
+        {row.depth === 0 ? '/' : row.child ? visible(row.child.name) : '…'}
+      </span>
+      {stat?.owner ? (
+        <span class="badge blue" title={`ephemeral, of session ${stat.owner}`}>
+          E
+        </span>
+      ) : null}
+      {stat?.kind === 'container' ? (
+        <span class="badge" title="container: goes when empty">
+          C
+        </span>
+      ) : null}
+      {stat?.kind === 'ttl' ? (
+        <span class="badge" title="goes after its TTL">
+          TTL
+        </span>
+      ) : null}
+      <span class="meta">
+        {stat && stat.dataLength > 0 ? <span>{bytes(stat.dataLength)}</span> : null}
+        {stat && stat.numChildren > 0 ? (
+          <span title="children">{count(stat.numChildren)}</span>
+        ) : null}
+      </span>
+    </div>
+  );
+}
+
+function heed(model: TreeModel<ChildRow>, flashed: Map<string, number>, change: ChangeView): void {
+  const isStructure = change.type === 'created' || change.type === 'deleted';
+  if (change.type === 'childrenChanged') model.invalidate(change.path);
+  else model.invalidate(parentOf(change.path));
+  // The parent's own row shows how many children it has.
+  if (isStructure) model.invalidate(parentOf(parentOf(change.path)));
+  if (change.type === 'deleted') model.close(change.path);
+  else flashed.set(change.path, Date.now());
+  if (flashed.size > 500) flashed.clear();
+}
+
+/** Opens every node above `path` and loads the page in which each next one stands. */
+async function reveal(
+  model: TreeModel<ChildRow>,
+  path: string,
+  load: (branch: string, page: number) => Promise<void>,
+  isOver: () => boolean,
+): Promise<void> {
+  if (path === '/' || model.indexOf(path) !== null) return;
+  const names = path.slice(1).split('/');
+  let branch = '/';
+  for (const name of names) {
+    const next = branch === '/' ? `/${name}` : `${branch}/${name}`;
+    if (model.indexOf(next) === null) {
+      await load(branch, 0);
+      if (model.indexOf(next) === null) {
+        const index = await placeOf(branch, name);
+        if (index === null || isOver()) return;
+        await load(branch, Math.floor(index / pageRows));
+      }
+    }
+    if (isOver()) return;
+    if (next !== path) model.open(next);
+    branch = next;
+  }
+}
+
+async function placeOf(branch: string, name: string): Promise<number | null> {
+  let low = 0;
+  let high = Number.POSITIVE_INFINITY;
+  for (let round = 0; round < halvingsMax && low < high; round += 1) {
+    const middle = high === Number.POSITIVE_INFINITY ? 0 : Math.floor((low + high) / 2);
+    const view = await get<ChildrenView>(
+      at('/api/children', { path: branch, offset: middle, limit: 1 }),
+    );
+    if (high === Number.POSITIVE_INFINITY) high = view.total;
+    const found = view.rows[0]?.name;
+    if (found === undefined) return null;
+    if (found === name) return middle;
+    if (found < name) low = middle + 1;
+    else high = middle;
+  }
+  return null;
+}
+
+export const shortName = (path: string) => visible(nameOf(path));
