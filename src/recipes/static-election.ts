@@ -22,6 +22,7 @@ import { Grant } from './grant.ts';
 import { watchNode } from './node-watch.ts';
 import { withParents } from './parents.ts';
 import { pause } from './pause.ts';
+import { whileLinked } from './while-linked.ts';
 
 export interface StaticElectionOptions extends CandidateOptions {
   /** How long the one who was appointed is given to win. 5 s. */
@@ -35,6 +36,8 @@ export class StaticElection extends Candidate {
   protected override readonly canGuard = false;
   readonly #standBackMs: number;
   #grant: Grant | undefined;
+  /** A read that sets a watch, and may come too late to be wanted: then the watch is taken away. */
+  #asked: Promise<void> | undefined;
 
   constructor(client: Client, path: string, options: StaticElectionOptions = {}) {
     super(client, path, options);
@@ -47,7 +50,12 @@ export class StaticElection extends Candidate {
     for (;;) {
       signal.throwIfAborted();
       const asked = watchNode(client, path);
-      void asked.then((late) => (signal.aborted ? late?.stop() : undefined)).catch(() => {});
+      this.#asked = asked.then(
+        async (late) => {
+          if (signal.aborted) await late?.stop();
+        },
+        () => {}, // whoever waits for it is told below
+      );
       const watched = await unlessAborted(asked, signal);
       if (watched === null) {
         const { appointed } = this;
@@ -78,6 +86,7 @@ export class StaticElection extends Candidate {
     const grant = this.#grant;
     this.#grant = undefined;
     await grant?.release();
+    if (this.#asked !== undefined) await whileLinked(this.client, this.#asked);
     this.#unclaim();
   }
 
