@@ -55,7 +55,8 @@ export function registrationOf(
   } catch (error) {
     throw new ArgumentError('filter', (error as Error).message);
   }
-  return { pattern, subscription: new Map([[filter, threads]]), timestampMs };
+  // As Java's consumer: what is written is the expression, and not what somebody typed.
+  return { pattern, subscription: new Map([[expressionOf(filter), threads]]), timestampMs };
 }
 
 function checkThreads(threads: number): void {
@@ -63,14 +64,18 @@ function checkThreads(threads: number): void {
   throw new ArgumentError('threads', `1 to ${threadsMax} are wanted, not ${threads}`);
 }
 
-/** Throws what is wrong with it. */
-export function filterOf(raw: string): (topic: string) => boolean {
-  const text = raw
+function expressionOf(raw: string): string {
+  return raw
     .trim()
     .replaceAll(',', '|')
     .replaceAll(' ', '')
     .replace(/^["']+/, '')
     .replace(/["']+$/, '');
+}
+
+/** Throws what is wrong with it. */
+export function filterOf(raw: string): (topic: string) => boolean {
+  const text = expressionOf(raw);
   if (text === '') throw new Error('a filter that is empty matches nothing; .* matches all');
   const pattern = new RegExp(`^(?:${text})$`);
   return (topic) => pattern.test(topic);
