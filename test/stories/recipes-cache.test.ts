@@ -87,21 +87,21 @@ test('the scope decides what is in: the node alone, or the children alone', asyn
 test('a node that is not there yet is told of when it comes, goes and comes back', async () => {
   await using zk = await startZk();
   const [client, writer] = [await zk.connect(), await zk.witness()];
-  await using cache = new Cache(client, '/root');
+  await using cache = new Cache(client, '/base');
   await cache.ready;
   const changes = cache.changes();
   expect(cache.size).toBe(0);
 
-  await writer.create('/root', { data: '1' });
-  await writer.create('/root/child', { data: 'c' });
+  await writer.create('/base', { data: '1' });
+  await writer.create('/base/child', { data: 'c' });
   await take(changes, 2);
-  await writer.delete('/root/child');
-  await writer.delete('/root');
+  await writer.delete('/base/child');
+  await writer.delete('/base');
   await take(changes, 2);
-  await writer.create('/root', { data: '2' });
-  await writer.create('/root/child', { data: 'd' });
+  await writer.create('/base', { data: '2' });
+  await writer.create('/base/child', { data: 'd' });
 
-  expect((await take(changes, 2)).map(text)).toEqual(['added /root=2', 'added /root/child=d']);
+  expect((await take(changes, 2)).map(text)).toEqual(['added /base=2', 'added /base/child=d']);
 });
 
 test('what happened while the link was away is found, in order, and stale is said meanwhile', async () => {
