@@ -5,6 +5,8 @@ export default defineConfig({
   test: {
     testTimeout: 20_000,
     hookTimeout: 20_000,
+    setupFiles: ['test/patience.ts'],
+    expect: { poll: { timeout: 15_000 } },
     projects: [
       {
         extends: true,

@@ -9,6 +9,8 @@ export default defineConfig(async () => {
       testTimeout: 60_000,
       hookTimeout: 120_000,
       maxWorkers: 2,
+      setupFiles: ['test/patience.ts'],
+      expect: { poll: { timeout: 15_000 } },
       projects: [
         ...found.map((peer) => ({
           extends: true as const,
