@@ -91,6 +91,11 @@ describe.skipIf(isMissing)(isMissing ? found : 'Apache Kafka on drover serve', (
   test('our readers say what Kafka says of itself', { timeout: limitMs }, async () => {
     const admin = kafka.admin();
     await admin.connect();
+    // A broker answers before it has heard who is the controller, and which others there are.
+    await eventually(async () => {
+      const { controller, brokers: known } = await admin.describeCluster();
+      expect([controller === null, known.length]).toEqual([false, 3]);
+    });
     await admin.createTopics({
       topics: [{ topic, numPartitions: partitions, replicationFactor: 3 }],
     });

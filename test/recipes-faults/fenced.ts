@@ -14,11 +14,12 @@ import {
   Partitioner,
   ReadWriteLock,
   ReentrantLock,
+  SemaphoreMutex,
   StaticElection,
 } from '../../src/recipes/index.ts';
 import { type Asked, type Hand, Judge, type Situation, type Workload } from './workload.ts';
 
-class Fence extends Judge {
+export class Fence extends Judge {
   readonly #tokens = new Set<bigint>();
   readonly #inside = new Map<bigint, 'read' | 'write'>();
   #highest = -1n;
@@ -58,6 +59,26 @@ class Fence extends Judge {
   }
 }
 
+/** A lock that is a lease: never two of them at once, and none that nobody gives back. */
+class LeasedFence extends Fence {
+  readonly #leases: string;
+
+  constructor(leases: string) {
+    super();
+    this.#leases = leases;
+  }
+
+  override async look({ witness }: Situation): Promise<void> {
+    const taken = (await witness.exists(this.#leases))?.numChildren ?? 0;
+    if (taken > 1) this.broken.push(`${taken} leases are taken of 1`);
+  }
+
+  override async end({ witness }: Situation): Promise<void> {
+    const left = await witness.children(this.#leases);
+    if (left.length > 0) this.broken.push(`leases that nobody gave back: ${left.join(', ')}`);
+  }
+}
+
 /** Reads under the token, comes back after a look at the server, and writes. */
 async function readAndWrite({ ask, client }: Hand, token: bigint): Promise<void> {
   try {
@@ -72,12 +93,13 @@ async function readAndWrite({ ask, client }: Hand, token: bigint): Promise<void>
 
 const fenced = (
   begin: (hand: Hand) => (work: (token: bigint) => Promise<void>) => Promise<unknown>,
+  judge = () => new Fence(),
 ): Workload => ({
   begin(hand) {
     const hold = begin(hand);
     return { round: async () => void (await hold((token) => readAndWrite(hand, token))) };
   },
-  judge: () => new Fence(),
+  judge,
 });
 
 const shards = ['a', 'b', 'c', 'd', 'e', 'f'];
@@ -130,6 +152,14 @@ export const fencedWorkloads: Readonly<Record<string, Workload>> = {
     const lock = new MultiLock(client, ['/multi/a', '/multi/b']);
     return (work) => lock.hold(({ fencingTokens: [token] }) => work(token!), { signal });
   }),
+
+  semaphoreMutex: fenced(
+    ({ client, stopped: signal }) => {
+      const mutex = new SemaphoreMutex(client, '/semaphore-mutex');
+      return (work) => mutex.hold(({ fencingToken }) => work(fencingToken), { signal });
+    },
+    () => new LeasedFence('/semaphore-mutex/leases'),
+  ),
 
   election: fenced(({ client, name, stopped: signal }) => {
     const election = new Election(client, '/election', { id: name });

@@ -37,7 +37,7 @@ class Owned extends Judge {
   }
 }
 
-class Copies extends Judge {
+export class Copies extends Judge {
   override hear({ worker, what, args }: Asked): void {
     if (what === 'change') this.count('changes', args[0]);
     else if (what === 'equal') this.count('equal');
