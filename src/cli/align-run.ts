@@ -149,8 +149,8 @@ async function called(client: Client, group: string, signal: AbortSignal): Promi
   try {
     await changes.ready;
     for (;;) {
-      const limit = parseLimit((await client.get(paths.limit, { signal })).data, paths.limit);
-      if (limit.cut === null || limit.cut.start === null) return;
+      const limit = await limitOf(client, paths.limit, signal);
+      if (limit === null || limit.cut === null || limit.cut.start === null) return;
       try {
         const { data } = await client.get(paths.called, { signal });
         if (parseCalled(data, paths.called) >= limit.cut.end) return;
@@ -161,6 +161,16 @@ async function called(client: Client, group: string, signal: AbortSignal): Promi
     }
   } finally {
     await changes.return?.();
+  }
+}
+
+/** Null where nobody has moved it yet, and so no period was ever open. */
+async function limitOf(client: Client, path: string, signal: AbortSignal) {
+  try {
+    return parseLimit((await client.get(path, { signal })).data, path);
+  } catch (error) {
+    if (isZkError(error, 'NO_NODE')) return null;
+    throw error;
   }
 }
 
