@@ -8,6 +8,7 @@
  * One reader serves many frames: `reset` points it at the next, so the hot path allocates none.
  */
 
+import { copyBytes, readInt } from './bytes.ts';
 import { ProtocolError } from './protocol-error.ts';
 
 const empty = Buffer.alloc(0);
@@ -55,9 +56,7 @@ export class Reader {
   }
 
   int(): number {
-    const at = this.#skip(4);
-    const bytes = this.#bytes;
-    return (bytes[at]! << 24) | (bytes[at + 1]! << 16) | (bytes[at + 2]! << 8) | bytes[at + 3]!;
+    return readInt(this.#bytes, this.#skip(4));
   }
 
   long(): bigint {
@@ -69,7 +68,7 @@ export class Reader {
     const at = this.#skip(length);
     if (!this.#borrowed) return this.#bytes.subarray(at, at + length);
     const kept = Buffer.allocUnsafe(length);
-    this.#bytes.copy(kept, 0, at, at + length);
+    copyBytes(this.#bytes, at, kept, 0, length);
     return kept;
   }
 
@@ -95,6 +94,16 @@ export class Reader {
       throw new ProtocolError(`a string of length ${length}, at byte ${this.#at - 4}`);
     const at = this.#skip(length);
     return this.#bytes.toString('utf8', at, at + length);
+  }
+
+  /** Skips `expected` where just these bytes are next. */
+  skipIf(expected: Uint8Array): boolean {
+    const at = this.#at;
+    if (expected.length > this.#end - at) return false;
+    const bytes = this.#bytes;
+    for (let i = 0; i < expected.length; i++) if (bytes[at + i] !== expected[i]) return false;
+    this.#at = at + expected.length;
+    return true;
   }
 
   /** How many items follow. Each takes at least `itemBytesMin`, so a lie shows before we allocate. */

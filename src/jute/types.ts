@@ -8,6 +8,7 @@
 
 import { inspect } from 'node:util';
 import type { Reader } from './reader.ts';
+import { recordCode } from './record-code.ts';
 import type { Writer } from './writer.ts';
 
 export interface Type<T> {
@@ -16,6 +17,8 @@ export interface Type<T> {
   readonly width: number | undefined;
   /** Fewest bytes that a value can take: what a vector's count is checked against. */
   readonly widthMin: number;
+  /** Reader and writer do it by themselves, by this method. */
+  readonly method?: 'bool' | 'int' | 'long' | 'ustring' | 'buffer' | undefined;
   read(reader: Reader): T;
   write(writer: Writer, value: T): void;
 }
@@ -27,13 +30,15 @@ const scalar = <T>(
   width: number | undefined,
   read: (reader: Reader) => T,
   write: (writer: Writer, value: T) => void,
-): Type<T> => ({ name, width, widthMin: width ?? 4, read, write });
+  method?: Type<T>['method'],
+): Type<T> => ({ name, width, widthMin: width ?? 4, read, write, method });
 
 export const bool: Type<boolean> = scalar(
   'boolean',
   1,
   (reader) => reader.bool(),
   (writer, value) => writer.bool(value),
+  'bool',
 );
 
 export const int: Type<number> = scalar(
@@ -41,6 +46,7 @@ export const int: Type<number> = scalar(
   4,
   (reader) => reader.int(),
   (writer, value) => writer.int(value),
+  'int',
 );
 
 export const long: Type<bigint> = scalar(
@@ -48,6 +54,7 @@ export const long: Type<bigint> = scalar(
   8,
   (reader) => reader.long(),
   (writer, value) => writer.long(value),
+  'long',
 );
 
 export const ustring: Type<string> = scalar(
@@ -55,6 +62,7 @@ export const ustring: Type<string> = scalar(
   undefined,
   (reader) => reader.ustring(),
   (writer, value) => writer.ustring(value),
+  'ustring',
 );
 
 /** The few strings that peers do leave out. Everywhere else null is refused. */
@@ -78,6 +86,7 @@ export const buffer: Type<Buffer | null> = scalar(
   undefined,
   (reader) => reader.buffer(),
   (writer, value) => writer.buffer(value),
+  'buffer',
 );
 
 /** A list. Null on the wire reads as empty, as every use of it in ZooKeeper means the same. */
@@ -141,23 +150,14 @@ export function fixedRecord<F extends Fields>(name: string, fields: F): FixedRec
 }
 
 export function record<F extends Fields>(name: string, fields: F): RecordType<F> {
-  const names = Object.keys(fields);
-  const types = names.map((field) => fields[field]!);
-  // Cloned for each record, so that all of one kind share a shape and access to them stays fast.
-  const blank = Object.fromEntries(names.map((field) => [field, null]));
+  const { read, write } = recordCode(fields);
   return {
     name,
     fields,
     width: undefined,
-    widthMin: types.reduce((sum, type) => sum + type.widthMin, 0),
-    read(reader) {
-      const value: Record<string, unknown> = { ...blank };
-      for (let i = 0; i < names.length; i++) value[names[i]!] = types[i]!.read(reader);
-      return value as Values<F>;
-    },
-    write(writer, value) {
-      for (let i = 0; i < names.length; i++) types[i]!.write(writer, value[names[i]!]);
-    },
+    widthMin: Object.values(fields).reduce((sum, type) => sum + type.widthMin, 0),
+    read: read as (reader: Reader) => Values<F>,
+    write,
   };
 }
 

@@ -6,10 +6,16 @@
  * the length, `endFrame` fills it in.
  */
 
+import { copyBytes, writeInt } from './bytes.ts';
+
 const initialBytes = 1024;
 /** Below this many characters a loop beats the call into the runtime's own encoder. */
 const asciiLoopMax = 48;
+/** And copies it. */
+const rawLoopMax = 128;
+/** What `lastLong` is in bytes. */
 const scratch = new DataView(new ArrayBuffer(8));
+let lastLong = 0n;
 
 export class Writer {
   #bytes: Buffer;
@@ -51,7 +57,7 @@ export class Writer {
   /** Returns the frame's length without the prefix. */
   endFrame(start: number): number {
     const length = this.#at - start - 4;
-    this.#put(start, length);
+    writeInt(this.#bytes, start, length);
     return length;
   }
 
@@ -62,35 +68,41 @@ export class Writer {
 
   int(value: number): void {
     this.#reserve(4);
-    this.#put(this.#at, value);
+    writeInt(this.#bytes, this.#at, value);
     this.#at += 4;
   }
 
   long(value: bigint): void {
-    if (BigInt.asIntN(64, value) !== value)
-      throw new RangeError(`${value} does not fit in 64 bits`);
-    // A Buffer would take it apart shift by shift, with a new bigint for each.
-    scratch.setBigInt64(0, value);
+    // Often the same as the last time: the id of one session, or none.
+    if (value !== lastLong) {
+      if (BigInt.asIntN(64, value) !== value)
+        throw new RangeError(`${value} does not fit in 64 bits`);
+      // A Buffer would take it apart shift by shift, with a new bigint for each.
+      scratch.setBigInt64(0, value);
+      lastLong = value;
+    }
     this.longHalves(scratch.getInt32(0), scratch.getInt32(4));
   }
 
   /** A long as its two halves, for who counts without BigInt. */
   longHalves(high: number, low: number): void {
     this.#reserve(8);
-    this.#put(this.#at, high);
-    this.#put(this.#at + 4, low);
+    writeInt(this.#bytes, this.#at, high);
+    writeInt(this.#bytes, this.#at + 4, low);
     this.#at += 8;
   }
 
   raw(bytes: Uint8Array): void {
-    this.#reserve(bytes.length);
-    this.#bytes.set(bytes, this.#at);
-    this.#at += bytes.length;
+    const { length } = bytes;
+    this.#reserve(length);
+    if (length > rawLoopMax) this.#bytes.set(bytes, this.#at);
+    else for (let i = 0; i < length; i++) this.#bytes[this.#at + i] = bytes[i]!;
+    this.#at += length;
   }
 
   rawRange(bytes: Buffer, start: number, end: number): void {
     this.#reserve(end - start);
-    bytes.copy(this.#bytes, this.#at, start, end);
+    copyBytes(bytes, start, this.#bytes, this.#at, end - start);
     this.#at += end - start;
   }
 
@@ -107,7 +119,7 @@ export class Writer {
     if (length > asciiLoopMax || !this.#putAscii(value, start)) {
       encoded = this.#bytes.write(value, start, 'utf8');
     }
-    this.#put(this.#at, encoded);
+    writeInt(this.#bytes, this.#at, encoded);
     this.#at = start + encoded;
   }
 
@@ -119,14 +131,6 @@ export class Writer {
       bytes[at + i] = unit;
     }
     return true;
-  }
-
-  #put(at: number, value: number): void {
-    const bytes = this.#bytes;
-    bytes[at] = value >>> 24;
-    bytes[at + 1] = value >>> 16;
-    bytes[at + 2] = value >>> 8;
-    bytes[at + 3] = value;
   }
 
   #reserve(length: number): void {

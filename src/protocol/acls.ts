@@ -8,7 +8,10 @@ export const anyoneId: Id = { scheme: 'world', id: 'anyone' };
 /** Whoever made the node, by every id that its link had proved. */
 export const authId: Id = { scheme: 'auth', id: '' };
 
-export const openAcl: readonly Acl[] = [{ perms: permissions.all, id: anyoneId }];
+/** One and the same everywhere, so that most ACLs are known by their identity; and so it is frozen. */
+export const openAcl: readonly Acl[] = Object.freeze([
+  Object.freeze({ perms: permissions.all, id: Object.freeze(anyoneId) }),
+]);
 export const readOnlyAcl: readonly Acl[] = [{ perms: permissions.read, id: anyoneId }];
 export const creatorAcl: readonly Acl[] = [{ perms: permissions.all, id: authId }];
 

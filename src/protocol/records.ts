@@ -7,6 +7,7 @@
 import {
   bool,
   buffer,
+  encode,
   fixedRecord,
   type Infer,
   int,
@@ -18,6 +19,7 @@ import {
   ustringOrNull,
   vector,
 } from '../jute/index.ts';
+import { openAcl } from './acls.ts';
 
 // ── data ────────────────────────────────────────────────────────────────────────────────────────
 
@@ -26,6 +28,21 @@ export type Id = Infer<typeof Id>;
 
 export const Acl = record('ACL', { perms: int, id: Id });
 export type Acl = Infer<typeof Acl>;
+
+/**
+ * The ACL of what is made. Nearly always the open one: it is known by its bytes, and read as the one
+ * list that all share and nobody may change. What a caller is handed (`getACL`) is a list of its own.
+ */
+const acls = vector(Acl);
+const openAclBytes = encode(acls, [...openAcl]);
+const givenAcl: typeof acls = {
+  ...acls,
+  read: (reader) => (reader.skipIf(openAclBytes) ? (openAcl as Acl[]) : acls.read(reader)),
+  write(writer, value) {
+    if (value === openAcl) writer.raw(openAclBytes);
+    else acls.write(writer, value);
+  },
+};
 
 export const Stat = fixedRecord('Stat', {
   czxid: long,
@@ -103,7 +120,7 @@ export const Empty = record('Empty', {});
 export const CreateRequest = record('CreateRequest', {
   path: ustring,
   data: buffer,
-  acl: vector(Acl),
+  acl: givenAcl,
   flags: int,
 });
 export type CreateRequest = Infer<typeof CreateRequest>;
@@ -111,7 +128,7 @@ export type CreateRequest = Infer<typeof CreateRequest>;
 export const CreateTTLRequest = record('CreateTTLRequest', {
   path: ustring,
   data: buffer,
-  acl: vector(Acl),
+  acl: givenAcl,
   flags: int,
   ttl: long,
 });
@@ -130,7 +147,7 @@ export const SetDataRequest = record('SetDataRequest', {
 export const GetACLRequest = record('GetACLRequest', { path: ustring });
 export const SetACLRequest = record('SetACLRequest', {
   path: ustring,
-  acl: vector(Acl),
+  acl: givenAcl,
   version: int,
 });
 export const GetChildrenRequest = record('GetChildrenRequest', { path: ustring, watch: bool });
@@ -182,7 +199,7 @@ export const PathResponse = record('PathResponse', { path: ustring });
 export const StatResponse = record('StatResponse', { stat: Stat });
 export const Create2Response = record('Create2Response', { path: ustring, stat: Stat });
 export const GetDataResponse = record('GetDataResponse', { data: buffer, stat: Stat });
-export const GetACLResponse = record('GetACLResponse', { acl: vector(Acl), stat: Stat });
+export const GetACLResponse = record('GetACLResponse', { acl: acls, stat: Stat });
 export const GetChildrenResponse = record('GetChildrenResponse', { children: vector(ustring) });
 export const GetChildren2Response = record('GetChildren2Response', {
   children: vector(ustring),
@@ -219,13 +236,13 @@ export const TxnDigest = fixedRecord('TxnDigest', { version: int, treeDigest: lo
 export const CreateTxnV0 = record('CreateTxnV0', {
   path: ustring,
   data: buffer,
-  acl: vector(Acl),
+  acl: givenAcl,
   ephemeral: bool,
 });
 export const CreateTxn = record('CreateTxn', {
   path: ustring,
   data: buffer,
-  acl: vector(Acl),
+  acl: givenAcl,
   ephemeral: bool,
   parentCVersion: int,
 });
@@ -233,7 +250,7 @@ export type CreateTxn = Infer<typeof CreateTxn>;
 export const CreateTTLTxn = record('CreateTTLTxn', {
   path: ustring,
   data: buffer,
-  acl: vector(Acl),
+  acl: givenAcl,
   parentCVersion: int,
   ttl: long,
 });
@@ -241,7 +258,7 @@ export type CreateTTLTxn = Infer<typeof CreateTTLTxn>;
 export const CreateContainerTxn = record('CreateContainerTxn', {
   path: ustring,
   data: buffer,
-  acl: vector(Acl),
+  acl: givenAcl,
   parentCVersion: int,
 });
 export type CreateContainerTxn = Infer<typeof CreateContainerTxn>;
@@ -251,7 +268,7 @@ export const SetDataTxn = record('SetDataTxn', { path: ustring, data: buffer, ve
 export type SetDataTxn = Infer<typeof SetDataTxn>;
 export const CheckVersionTxn = record('CheckVersionTxn', { path: ustring, version: int });
 export type CheckVersionTxn = Infer<typeof CheckVersionTxn>;
-export const SetACLTxn = record('SetACLTxn', { path: ustring, acl: vector(Acl), version: int });
+export const SetACLTxn = record('SetACLTxn', { path: ustring, acl: givenAcl, version: int });
 export type SetACLTxn = Infer<typeof SetACLTxn>;
 export const CreateSessionTxn = record('CreateSessionTxn', { timeOut: int });
 export type CreateSessionTxn = Infer<typeof CreateSessionTxn>;

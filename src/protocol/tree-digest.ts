@@ -19,6 +19,8 @@ import type { StatPersisted } from './records.ts';
 export const digestVersion = 2;
 
 const uncountedPrefix = '/zookeeper/';
+/** For who has paths as bytes. */
+export const uncountedPrefixBytes: Uint8Array = Buffer.from(uncountedPrefix);
 
 /** Whether the node at `path` has a share in the sum. Most are told from the others by one letter. */
 export const isCounted = (path: string): boolean =>
@@ -105,8 +107,10 @@ function crcLong(state: number, value: number): number {
 function crcText(state: number, text: string): number {
   let at = 0;
   for (const last = text.length - 3; at < last; at += 4) {
-    const [a, b] = [text.charCodeAt(at), text.charCodeAt(at + 1)];
-    const [c, d] = [text.charCodeAt(at + 2), text.charCodeAt(at + 3)];
+    const a = text.charCodeAt(at);
+    const b = text.charCodeAt(at + 1);
+    const c = text.charCodeAt(at + 2);
+    const d = text.charCodeAt(at + 3);
     if ((a | b | c | d) > 0x7f) break;
     state =
       table[0x300 + ((state ^ a) & 0xff)]! ^

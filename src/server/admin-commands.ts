@@ -24,10 +24,8 @@ export interface AdminCommand {
   readonly aliases: readonly string[];
   /** It needs somebody who may do everything with the root. */
   readonly guarded?: boolean;
-  /** Whether it is answered at all; 503 if not. */
-  readonly disabled?: boolean;
-  /** Its answer is a file, and not `run`'s. */
-  readonly file?: boolean;
+  /** Snapshots, out or in: answered by admin-snapshot.ts, and not by `run`. */
+  readonly snapshot?: 'out' | 'in';
   run(facts: ServerFacts, query: URLSearchParams): Answer;
 }
 
@@ -51,11 +49,11 @@ export const adminCommands: Readonly<Record<string, AdminCommand>> = {
   monitor:               { aliases: ['mntr'],           run: monitor },
   observer_connection_stat_reset: { aliases: ['orst'],  run: () => ({}) },
   observers:             { aliases: ['obsr'],           run: () => ({ synced_observers: 0, observers: [] }) },
-  restore:               { aliases: ['rest'],           run: () => ({}), guarded: true, disabled: true },
+  restore:               { aliases: ['rest'],           run: () => ({}), guarded: true, snapshot: 'in' },
   ruok:                  { aliases: [],                 run: () => ({}) },
   server_stats:          { aliases: ['srvr'],           run: serverStats },
   set_trace_mask:        { aliases: ['stmk'],           run: traceMask },
-  snapshot:              { aliases: ['snap'],           run: () => ({}), guarded: true, file: true },
+  snapshot:              { aliases: ['snap'],           run: () => ({}), guarded: true, snapshot: 'out' },
   stat_reset:            { aliases: ['srst'],           run: ({ engine }) => { engine.stats.reset(); return {}; } },
   stats:                 { aliases: ['stat'],           run: (facts) => ({ ...serverStats(facts), ...connections(facts, true) }) },
   system_properties:     { aliases: ['sysp'],           run: () => environment() },

@@ -7,9 +7,9 @@
  *   GET /readyz             200 while requests are served, 503 before and after
  *
  *   GET /commands/snapshot  a file, to who may do everything (admin-snapshot.ts)
+ *   POST /commands/restore  takes such a file, from who may do everything
  *
- * It listens on loopback unless told otherwise, and nothing that it does changes data. A page in a
- * browser can't use it: a foreign Host (DNS rebinding) or a cross-site fetch is refused.
+ * It listens on loopback unless told otherwise; nothing but a restore changes data. A page in a browser can't use it: a foreign Host (DNS rebinding) or a cross-site fetch is refused.
  */
 
 import type { FileHandle } from 'node:fs/promises';
@@ -18,7 +18,7 @@ import { type AddressInfo, isIP } from 'node:net';
 import { pipeline } from 'node:stream/promises';
 import { isLoopback } from './addresses.ts';
 import { adminCommands, findAdminCommand } from './admin-commands.ts';
-import { SnapshotCommand, type SnapshotOptions } from './admin-snapshot.ts';
+import { RestoreCommand, SnapshotCommand, type SnapshotOptions } from './admin-snapshot.ts';
 import type { ServerFacts } from './facts.ts';
 import { javaJson } from './java-json.ts';
 
@@ -52,7 +52,12 @@ interface Asked {
   readonly commandUrl: string;
   readonly isLocal: boolean;
   readonly snapshot: SnapshotCommand;
+  readonly restore: RestoreCommand;
 }
+
+/** What asks for nothing else than a line. A snapshot that is brought may take longer. */
+const headersTimeoutMs = 30_000;
+const uploadTimeoutMs = 10 * 60_000;
 
 export async function startAdminServer(
   facts: ServerFacts,
@@ -61,18 +66,19 @@ export async function startAdminServer(
   const { host = '127.0.0.1', port = 8080, commandUrl = '/commands' } = options;
   const isLocal = isLoopback(host);
   const snapshot = new SnapshotCommand(facts, options);
+  const restore = new RestoreCommand(facts, options);
   const serve = async (request: IncomingMessage, response: ServerResponse) => {
-    const reply = await answer({ facts, request, commandUrl, isLocal, snapshot });
+    const reply = await answer({ facts, request, commandUrl, isLocal, snapshot, restore });
     send(response, request, reply);
     if (reply.file !== undefined) await sendFile(response, reply.file.handle);
   };
-  const server = createServer({ requestTimeout: 30_000 }, (request, response) => {
+  const timeouts = { headersTimeout: headersTimeoutMs, requestTimeout: uploadTimeoutMs };
+  const server = createServer(timeouts, (request, response) => {
     serve(request, response).catch((error) => {
       // It can't be told any more, so the end of the link has to say it. Mostly the other side left.
       options.logger?.warn({ err: error }, 'an answer of the admin server was not finished');
       response.destroy();
     });
-    request.resume();
   });
   server.maxConnections = 100;
   await new Promise<void>((resolve, reject) => {
@@ -99,6 +105,7 @@ function send(response: ServerResponse, request: IncomingMessage, reply: Reply):
   };
   if (reply.type !== undefined) headers['content-type'] = reply.type;
   response.writeHead(reply.status, headers);
+  request.resume(); // what came along and nobody has read
   if (reply.file === undefined) response.end(request.method === 'HEAD' ? '' : reply.body);
 }
 
@@ -145,7 +152,7 @@ function json(status: number, fields: Parameters<typeof javaJson>[0]): Reply {
 }
 
 async function command(
-  { facts, request, snapshot }: Asked,
+  { facts, request, snapshot, restore }: Asked,
   asked: string,
   query: URLSearchParams,
 ): Promise<Reply> {
@@ -159,8 +166,12 @@ async function command(
     const refusal = guard(facts, request);
     if (refusal !== undefined) return refuse(...refusal);
   }
-  if (found.command.disabled) return json(503, { command: found.name, error: null });
-  if (found.command.file) {
+  if (found.command.snapshot === 'in') {
+    if (request.method !== 'POST') return plain(405, 'POST\n');
+    const { status, fields, error = null } = await restore.run(request);
+    return json(status, { ...fields, command: found.name, error });
+  }
+  if (found.command.snapshot === 'out') {
     if (request.method !== 'GET') return plain(405, 'GET\n');
     const { status, headers, bytes, file } = await snapshot.run(query);
     if (file === undefined) {

@@ -134,7 +134,7 @@ export class Auth {
 
   /** An ACL as it is kept: no duplicates, `auth` replaced by who asked. Null: not a legal one. */
   fixUp(acl: readonly Acl[], ids: readonly Id[]): readonly Acl[] | null {
-    if (acl.length === 1 && isOpen(acl[0]!)) return openAcl;
+    if (acl === openAcl || (acl.length === 1 && isOpen(acl[0]!))) return openAcl;
     if (acl.length === 0) return null;
     const fixed: Acl[] = [];
     for (const [i, entry] of acl.entries()) {

@@ -1,9 +1,13 @@
-/** A write on its way: from when it was asked until its reply. */
+/**
+ * A write on its way: from when it was asked until its reply. One object for all that is known of it:
+ * the head of its txn, who asks, and what waits for it on the link.
+ */
 
 import type { DigestHalves, Id, OpName, TxnBody } from '../protocol/index.ts';
 import type { Applied, TxnHead } from '../tree/index.ts';
 import type { Connection } from './connection.ts';
 import type { Changes } from './outlook.ts';
+import type { Asker } from './prepare.ts';
 import type { ServerSession } from './sessions.ts';
 
 export interface Asked {
@@ -12,21 +16,72 @@ export interface Asked {
   readonly ids: readonly Id[];
 }
 
-export interface Call {
+/** What is asked, and by whom. */
+export interface CallStart {
   readonly op: OpName;
   readonly xid: number;
   readonly session: ServerSession<Connection> | undefined;
   /** Where the reply goes. None for what the server itself asks: expiry, the reaper. */
   readonly connection: Connection | undefined;
-  readonly head: TxnHead;
-  readonly body: TxnBody;
-  /** The tree's digest as the txn will leave it. */
-  readonly digest: DigestHalves | undefined;
-  readonly changes: Changes;
+  readonly ids: readonly Id[];
+  readonly zxid: number;
+  readonly timeMs: number;
   readonly bytes: number;
   readonly startMs: number;
+  readonly changes: Changes;
+}
+
+const nothing: TxnBody = { type: 'error', txn: { err: 0 } };
+
+export class Call implements TxnHead, Asker {
+  readonly kind = 'call';
+  readonly op: OpName;
+  readonly xid: number;
+  readonly session: ServerSession<Connection> | undefined;
+  readonly connection: Connection | undefined;
+  readonly ids: readonly Id[];
+  readonly clientId: bigint;
+  readonly zxid: number;
+  readonly timeMs: number;
+  readonly bytes: number;
+  readonly startMs: number;
+  readonly changes: Changes;
+  /** What will be done, once it is prepared. */
+  body: TxnBody = nothing;
+  /** The tree's digest as the txn will leave it. */
+  digest: DigestHalves | undefined = undefined;
   /** What was asked and by whom, where somebody listens to commits. */
-  readonly asked?: Asked | undefined;
+  asked: Asked | undefined = undefined;
   /** For a call without a link: it is applied. */
-  readonly done?: ((applied: Applied) => void) | undefined;
+  done: ((applied: Applied) => void) | undefined = undefined;
+
+  constructor(start: CallStart) {
+    this.op = start.op;
+    this.xid = start.xid;
+    this.session = start.session;
+    this.connection = start.connection;
+    this.ids = start.ids;
+    this.clientId = start.session === undefined ? 0n : start.session.id;
+    this.zxid = start.zxid;
+    this.timeMs = start.timeMs;
+    this.bytes = start.bytes;
+    this.startMs = start.startMs;
+    this.changes = start.changes;
+  }
+
+  get head(): TxnHead {
+    return this;
+  }
+
+  get cxid(): number {
+    return this.xid;
+  }
+
+  get sessionId(): bigint {
+    return this.clientId;
+  }
+
+  get sessionClosing(): boolean {
+    return this.session?.closing ?? false;
+  }
 }

@@ -83,7 +83,8 @@ const apache = {
   'admin.serverPort':        { kind: 'int',  default: '8080', about: '0 takes any that is free' },
   'admin.commandURL':        { kind: 'text', default: '/commands', about: 'where the commands are' },
   'admin.snapshot.enabled':  { kind: 'flag', default: 'false', about: 'who may do everything with `/` may fetch a snapshot; Apache has it on' },
-  'admin.rateLimiterIntervalInMS': { kind: 'int', default: '300000', about: 'milliseconds from one such snapshot to the next' },
+  'admin.restore.enabled':   { kind: 'flag', default: 'false', about: 'who may do everything with `/` may put a snapshot in the place of all there is; Apache has it on' },
+  'admin.rateLimiterIntervalInMS': { kind: 'int', default: '300000', about: 'milliseconds from one such snapshot, or one such restore, to the next' },
 
   'metricsProvider.className': { kind: 'text', about: 'a name with `Prometheus` in it switches `/metrics` on' },
   'metricsProvider.httpHost': { kind: 'text', default: '127.0.0.1', about: 'Apache listens everywhere' },
@@ -221,9 +222,6 @@ export const inertKeys: Readonly<Record<string, string>> = {
   ]),
   ...reasons(https, [
     ...['admin.forceHttps', 'admin.needClientAuth', 'admin.portUnification', 'admin.idleTimeout'],
-  ]),
-  ...reasons('the admin server restores nothing: a snapshot is put into an empty version-2', [
-    ...['admin.restore.enabled'],
   ]),
   ...reasons('keys are read by Node and OpenSSL', [
     ...['fips-mode', 'ssl.context.supplier.class', 'ssl.handshakeDetectionTimeoutMillis'],

@@ -70,7 +70,7 @@ type State = 'greeting' | 'held' | 'open' | 'closing' | 'closed';
 
 /** What waits on a link for its turn. */
 type Waiting =
-  | { readonly kind: 'call'; readonly call: Call }
+  | Call
   | { readonly kind: 'frame'; readonly bytes: Buffer; readonly ids: readonly Id[] }
   /** A reply that is known already, but not due. */
   | { readonly kind: 'answer'; readonly run: () => void }
@@ -276,14 +276,14 @@ export class Connection implements Watcher {
     if (!this.isLive) return;
     this.#waiting.push(entry);
     if (entry.kind === 'frame') this.#waitingBytes += entry.bytes.length;
-    else if (entry.kind === 'call') this.#waitingBytes += entry.call.bytes;
+    else if (entry.kind === 'call') this.#waitingBytes += entry.bytes;
   }
 
   /** The call at the head has its reply. */
   shift(): void {
     const entry = this.#waiting[this.#waitingAt++];
     if (entry?.kind === 'frame') this.#waitingBytes -= entry.bytes.length;
-    else if (entry?.kind === 'call') this.#waitingBytes -= entry.call.bytes;
+    else if (entry?.kind === 'call') this.#waitingBytes -= entry.bytes;
     if (this.#waitingAt === this.#waiting.length) {
       this.#waiting = [];
       this.#waitingAt = 0;
@@ -301,8 +301,7 @@ export class Connection implements Watcher {
 
   /** Whether all that was asked before it on the link has its reply. */
   isNext(call: Call): boolean {
-    const head = this.#waiting[this.#waitingAt];
-    return head?.kind === 'call' && head.call === call;
+    return this.#waiting[this.#waitingAt] === call;
   }
 
   /**

@@ -26,10 +26,10 @@ import {
   ZkError,
 } from '../protocol/index.ts';
 import { type Clock, type Logger, silentLogger } from '../support/index.ts';
-import { type Applied, Tree, type TxnHead } from '../tree/index.ts';
+import { type Applied, Tree } from '../tree/index.ts';
 import { Auth, superId, withId } from './auth.ts';
 import { AuthAttempts } from './auth-attempts.ts';
-import type { Asked, Call } from './call.ts';
+import { type Asked, Call } from './call.ts';
 import { Connection, type Service, type Wire } from './connection.ts';
 import { Expiry } from './expiry.ts';
 import { Handshake } from './handshake.ts';
@@ -38,7 +38,7 @@ import { hexId, rateLimited } from './log-lines.ts';
 import type { EngineOptions } from './options.ts';
 import { type Changes, Outlook } from './outlook.ts';
 import { Pipeline } from './pipeline.ts';
-import { type Asker, Prepare } from './prepare.ts';
+import { Prepare } from './prepare.ts';
 import { ReadCall } from './read-call.ts';
 import { Reads } from './reads.ts';
 import { beginReply, headerReply, recordReply, writeReply } from './replies.ts';
@@ -59,12 +59,26 @@ const quotaErr = wireOf('QUOTA_EXCEEDED');
 /** How often a slow disk is told of. */
 const slowSaidEveryMs = 10_000;
 
+/** An op that a link may ask for, found by its number. */
+interface Askable {
+  readonly name: OpName;
+  readonly writes: boolean;
+}
+
+/** The numbers of ops, from closeSession's -11 on, are places in a list from here. */
+const firstCode = -16;
+
 /** Ops that a link may ask for. `check` alone is none: it lives in a multi (Request.isValid). */
-const askable = new Map<number, OpName>(
-  (Object.keys(ops) as OpName[])
-    .filter((name) => !['check', 'createSession', 'auth', 'sasl'].includes(name))
-    .map((name) => [ops[name].code, name]),
-);
+const askable: (Askable | undefined)[] = [];
+for (const name of Object.keys(ops) as OpName[]) {
+  if (['check', 'createSession', 'auth', 'sasl'].includes(name)) continue;
+  const { code, writes } = ops[name];
+  while (askable.length <= code - firstCode) askable.push(undefined);
+  askable[code - firstCode] = { name, writes };
+}
+
+/** More lists of changes than this are not kept for the next call. */
+const spareChangesMax = 1024;
 
 export class Engine implements Service {
   readonly tree: Tree;
@@ -91,6 +105,10 @@ export class Engine implements Service {
   #zxid: number;
   /** When the chunk at hand came in, or the batch at hand was durable. */
   #nowMs: number;
+  /** The same moment by the calendar: what a txn says of when it was. */
+  #wallMs: number;
+  /** Lists that calls have done with. */
+  readonly #spareChanges: Changes[] = [];
   /** Reads of the chunk at hand that were answered at once. */
   #answered = 0;
   #stopped = false;
@@ -105,6 +123,7 @@ export class Engine implements Service {
     this.#clock = clock;
     this.#logger = rateLimited(options.logger ?? silentLogger, clock);
     this.#nowMs = clock.nowMs();
+    this.#wallMs = clock.wallMs();
     this.limits = limitsOf(options.limits);
     this.tree =
       options.tree ??
@@ -139,6 +158,7 @@ export class Engine implements Service {
     this.#pipeline = new Pipeline(options.log ?? memoryLog, clock, this.stats, {
       batchBegun: (nowMs) => {
         this.#nowMs = nowMs;
+        this.#wallMs = clock.wallMs();
       },
       committed: (call) => this.#committed(call),
       batchDone: () => this.#batchDone(),
@@ -235,6 +255,7 @@ export class Engine implements Service {
 
   chunkBegun(bytes: number): void {
     this.#nowMs = this.#clock.nowMs();
+    this.#wallMs = this.#clock.wallMs();
     this.#answered = 0;
     this.stats.bytesReceived += bytes;
   }
@@ -254,6 +275,7 @@ export class Engine implements Service {
       const tookMs = this.#clock.nowMs() - this.#nowMs;
       connection.latency.record(tookMs, this.#answered);
       this.stats.reads.record(tookMs, this.#answered);
+      this.stats.byOp.took(tookMs);
     }
   }
 
@@ -292,18 +314,19 @@ export class Engine implements Service {
     }
     const xid = bytes.readInt32BE(start);
     const code = bytes.readInt32BE(start + 4);
-    const op = askable.get(code);
+    const asks = askable[code - firstCode];
     if (this.#isUnproven(code, ids)) {
       this.#refuse(connection, xid, 0, saslRequiredErr);
       return;
     }
-    if (op === undefined) {
+    if (asks === undefined) {
       this.#reader.reset(bytes, start + 8, end, true);
       this.#special(connection, code, xid);
       return;
     }
+    const op = asks.name;
     const forced = this.#options.onRequest?.({ sessionId: session.id, op, xid });
-    if (ops[op].writes) {
+    if (asks.writes) {
       this.#reader.reset(bytes, start + 8, end, borrowed);
       const asked =
         this.#options.onCommitted === undefined
@@ -321,6 +344,7 @@ export class Engine implements Service {
     } else {
       this.#read(connection, bytes, start, end, borrowed, ids);
       this.#answered += 1;
+      this.stats.byOp.answered(code);
     }
   }
 
@@ -474,13 +498,13 @@ export class Engine implements Service {
       this.#inTurn(connection, ops[op].code, xid, quotaErr); // not even the refusal is logged
       return;
     }
-    const asker: Asker = { sessionId: session.id, sessionClosing: session.closing, ids };
-    const head = this.#nextHead(session, xid);
-    const changes: Changes = [];
+    const call = this.#newCall(op, xid, session, connection, ids, bytes);
+    call.asked = asked;
     let prepared: TxnBody | number;
     try {
       prepared =
-        forced ?? decodeAndPrepare(op, this.#reader, this.#prepare, this.#outlook, asker, changes);
+        forced ??
+        decodeAndPrepare(op, this.#reader, this.#prepare, this.#outlook, call, call.changes);
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
       // Apache logs these under the last zxid once more. Nobody can tell, and our log only rises.
@@ -491,55 +515,56 @@ export class Engine implements Service {
       prepared = marshallingErr;
     }
     if (op === 'closeSession' && forced === undefined) session.closing = true;
-    this.#submit({ op, xid, connection, session, head, bytes, asked }, prepared, changes);
+    this.#submit(call, prepared);
   }
 
   #createSession(connection: Connection, session: Session): void {
-    const txn = { timeOut: session.timeoutMs };
-    const body: TxnBody = { type: 'createSession', txn };
-    const head = this.#nextHead(session, 0);
-    this.#submit({ op: 'createSession', xid: 0, connection, session, head, bytes: 0 }, body, []);
+    const call = this.#newCall('createSession', 0, session, connection, connection.ids, 0);
+    this.#submit(call, { type: 'createSession', txn: { timeOut: session.timeoutMs } });
   }
 
   /** Before anything is prepared for it. It counts once it is submitted. */
-  #nextHead(session: Session | undefined, cxid: number): TxnHead {
-    const head: TxnHead = {
-      clientId: session === undefined ? 0n : session.id,
-      cxid,
-      zxid: this.#zxid + 1,
-      timeMs: this.#clock.wallMs(),
-    };
-    this.#outlook.begin(head);
-    return head;
-  }
-
-  #submit(
-    asked: Pick<
-      Call,
-      'op' | 'xid' | 'connection' | 'session' | 'head' | 'bytes' | 'asked' | 'done'
-    >,
-    prepared: TxnBody | number,
-    changes: Changes,
-  ): void {
-    const { session, connection, head } = asked;
-    this.#zxid = head.zxid;
-    if (session !== undefined) session.lastZxid = head.zxid;
-    const isError = typeof prepared === 'number';
-    const call: Call = {
-      op: asked.op,
-      xid: asked.xid,
+  #newCall(
+    op: OpName,
+    xid: number,
+    session: Session | undefined,
+    connection: Connection | undefined,
+    ids: readonly Id[],
+    bytes: number,
+  ): Call {
+    const call = new Call({
+      op,
+      xid,
       session,
       connection,
-      head,
-      body: isError ? { type: 'error', txn: { err: prepared } } : prepared,
-      digest: isError ? undefined : this.#outlook.digest, // Apache's errors carry none either
-      changes,
-      bytes: asked.bytes,
+      ids,
+      zxid: this.#zxid + 1,
+      timeMs: this.#wallMs,
+      bytes,
       startMs: this.#nowMs,
-      asked: asked.asked,
-      done: asked.done,
-    };
-    if (connection !== undefined) connection.wait({ kind: 'call', call });
+      changes: this.#spareChanges.pop() ?? [],
+    });
+    this.#outlook.begin(call);
+    return call;
+  }
+
+  /** One that no link asked for, and so no chunk began with. */
+  #ownCall(op: OpName, session: Session | undefined): Call {
+    this.#wallMs = this.#clock.wallMs();
+    return this.#newCall(op, 0, session, undefined, [superId], 0);
+  }
+
+  #submit(call: Call, prepared: TxnBody | number): void {
+    const { session, connection, zxid } = call;
+    this.#zxid = zxid;
+    if (session !== undefined) session.lastZxid = zxid;
+    if (typeof prepared === 'number') {
+      call.body = { type: 'error', txn: { err: prepared } }; // Apache's errors carry no digest either
+    } else {
+      call.body = prepared;
+      call.digest = this.#outlook.digest;
+    }
+    if (connection !== undefined) connection.wait(call);
     this.#pipeline.submit(call);
   }
 
@@ -549,15 +574,20 @@ export class Engine implements Service {
     if (connection?.isLive && !connection.isNext(call)) {
       connection.drain(this.tree.lastZxid, this.#runWaiting, true);
     }
-    const applied = this.tree.apply(call.head, call.body);
-    if (call.digest !== undefined) this.#checkDigest(call.head.zxid, call.digest);
-    this.#outlook.settle(call.changes);
-    this.watches.notify(this.tree.events, call.head.zxid);
+    const { changes, zxid } = call;
+    const { tree, watches } = this;
+    tree.tellsEvents = !watches.isEmpty;
+    const applied = tree.apply(call, call.body, changes);
+    if (call.digest !== undefined) this.#checkDigest(zxid, call.digest);
+    this.#outlook.settle(changes);
+    if (tree.tellsEvents) watches.notify(tree.events, zxid);
     if (call.body.type === 'closeSession' && session !== undefined) this.sessions.remove(session);
     if (call.done !== undefined) call.done(applied);
     this.#options.onCommitted?.(call, applied);
     if (connection?.isLive) this.#reply(call, connection, applied);
     else if (op === 'closeSession') session?.connection?.close();
+    changes.length = 0;
+    if (this.#spareChanges.length < spareChangesMax) this.#spareChanges.push(changes);
   }
 
   /**
@@ -592,6 +622,7 @@ export class Engine implements Service {
       const tookMs = this.#nowMs - call.startMs;
       connection.latency.record(tookMs);
       this.stats.writes.record(tookMs);
+      this.stats.byOp.record(ops[op].code, tookMs);
     }
     if (call.body.type === 'closeSession') connection.finish();
     else this.#drain(connection);
@@ -636,37 +667,31 @@ export class Engine implements Service {
     session.closing = true;
     this.stats.sessionsExpired += 1;
     this.#logger.info({ session: hexOf(session.id) }, 'session expired');
-    const head = this.#nextHead(session, 0);
-    const changes: Changes = [];
-    const body = this.#prepare.closeSession(session.id, changes);
-    this.#submit({ op: 'closeSession', session, head, ...nobody }, body, changes);
+    const call = this.#ownCall('closeSession', session);
+    this.#submit(call, this.#prepare.closeSession(session.id, call.changes));
   }
 
   /** Asks for one container or TTL node to go. It is checked again when its turn comes. */
   reap(path: string): void {
     if (this.#stopped || this.refusesWrites) return;
-    const head = this.#nextHead(undefined, 0);
-    const changes: Changes = [];
-    const prepared = this.#prepare.deleteContainer(path, changes);
-    this.#submit({ op: 'deleteContainer', session: undefined, head, ...nobody }, prepared, changes);
+    const call = this.#ownCall('deleteContainer', undefined);
+    this.#submit(call, this.#prepare.deleteContainer(path, call.changes));
   }
 
   /** Makes the node, or sets its data, as the super user would. For fixtures. */
   seed(path: string, data: Buffer | null): Promise<void> {
-    const asker: Asker = { sessionId: 0n, sessionClosing: false, ids: [superId] };
-    const head = this.#nextHead(undefined, 0);
-    const changes: Changes = [];
+    const call = this.#ownCall('create', undefined);
     const made = { path, data, acl: [...openAcl], flags: 0 };
     const prepared =
       this.#outlook.get(path) === undefined
-        ? this.#prepare.create('create', made, asker, changes)
-        : this.#prepare.setData({ path, data, version: anyVersion }, asker, changes);
+        ? this.#prepare.create('create', made, call, call.changes)
+        : this.#prepare.setData({ path, data, version: anyVersion }, call, call.changes);
     if (typeof prepared === 'number') {
       return Promise.reject(new ZkError(errorCodeOf(prepared), { path }));
     }
     return new Promise((resolve) => {
-      const done = () => resolve();
-      this.#submit({ op: 'create', session: undefined, head, ...nobody, done }, prepared, changes);
+      call.done = () => resolve();
+      this.#submit(call, prepared);
     });
   }
 
@@ -695,7 +720,5 @@ export class Engine implements Service {
     for (const connection of [...this.connections]) connection.finish();
   }
 }
-
-const nobody = { xid: 0, connection: undefined, bytes: 0 } as const;
 
 const hexOf = (id: bigint | undefined) => (id === undefined ? undefined : hexId(id));

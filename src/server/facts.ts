@@ -8,7 +8,7 @@ import { join, resolve } from 'node:path';
 import { parseSnapshotName, type SnapshotFile, versionFolder } from '../storage/index.ts';
 import type { Clock } from '../support/index.ts';
 import type { Engine } from './engine.ts';
-import type { Tally } from './stats.ts';
+import { Tally } from './stats.ts';
 
 /** Of what is on disk. A server that keeps nothing has none of it. */
 export interface StorageFacts {
@@ -22,6 +22,12 @@ export interface StorageFacts {
   takeSnapshot?(): Promise<
     { readonly path: string; readonly bytes: number; readonly zxid: bigint } | undefined
   >;
+  /**
+   * Puts a snapshot in the place of everything: sessions that are not in it are over, every link is
+   * closed. Returns the zxid that the tree has then. Where it rejects, all is as it was.
+   */
+  restore?(upload: AsyncIterable<Uint8Array>): Promise<number>;
+  readonly restores?: RestoreStats;
   /** Of the disk that has least, when it was last looked at; infinite where nobody knows. */
   freeBytes?(): number;
   /** What storage counted, in milliseconds or txns, by the metric's name. */
@@ -34,6 +40,13 @@ export type StorageTally =
   | 'startup_snap_load_time'
   | 'startup_txns_load_time'
   | 'startup_txns_loaded';
+
+/** Of what the admin server was asked to restore. */
+export class RestoreStats {
+  errors = 0;
+  refused = 0;
+  readonly restore_time = new Tally();
+}
 
 export interface ServerFacts {
   readonly engine: Engine;

@@ -95,8 +95,8 @@ const counters: Record<string, readonly [about: string, value: Amount]> = {
   response_packet_cache_misses:          ['there is no cache of replies',                 none],
   response_packet_get_children_cache_hits:   ['there is no cache of replies',             none],
   response_packet_get_children_cache_misses: ['there is no cache of replies',             none],
-  restore_error_count:                   ['restore by the admin server, which is off',    none],
-  restore_rate_limited_count:            ['restore by the admin server, which is off',    none],
+  restore_error_count:                   ['restores by the admin server that failed',     ({ storage }) => storage?.restores?.errors ?? 0],
+  restore_rate_limited_count:            ['restores by the admin server, too soon',       ({ storage }) => storage?.restores?.refused ?? 0],
   revalidate_count:                      ['ensembles only',                               none],
   skip_learner_request_to_next_processor_count: ['ensembles only',                        none],
   snap_count:                            ['ensembles only: snapshots sent to learners',   none],
@@ -127,6 +127,7 @@ const summaries: Record<string, readonly [about: string, spread: Spread]> = {
   startup_snap_load_time:    ['of reading the snapshot, milliseconds',    stored('startup_snap_load_time')],
   startup_txns_load_time:    ['of reading the log, milliseconds',         stored('startup_txns_load_time')],
   startup_txns_loaded:       ['txns read at the start',                   stored('startup_txns_loaded')],
+  restore_time:              ['of one restore, milliseconds',             ({ storage }) => storage?.restores?.restore_time ?? new Tally()],
 };
 
 /** What Apache has no name for: limits that somebody has run into. */
@@ -170,7 +171,7 @@ export const unmeasured: Readonly<Record<string, readonly string[]>> = {
   ],
   'is of a part that we do not have': [
     ...['connection_token_deficit', 'dead_watchers_cleaner_latency', 'jvm_pause_time_ms'],
-    ...['netty_queued_buffer_capacity', 'request_throttle_queue_time_ms', 'restore_time'],
+    ...['netty_queued_buffer_capacity', 'request_throttle_queue_time_ms'],
     ...['socket_closing_time'],
   ],
   'is not measured yet': [

@@ -25,7 +25,13 @@ import { type LoadedStat, noNode, type Tree, type TxnHead } from '../tree/index.
  */
 export class Change implements LoadedStat, DigestedStat {
   readonly path: string;
+  /** The node in the tree, as long as nothing under way takes it away; none for one that is not there. */
+  node = noNode;
   exists = true;
+  /** It is of a txn under way, and not the tree's own word. */
+  isUnderWay = false;
+  /** A later one under way stands for the path. */
+  isOutdated = false;
   version = 0;
   /** The stored counter of child creates. */
   cversion = 0;
@@ -50,9 +56,14 @@ export class Change implements LoadedStat, DigestedStat {
     this.path = path;
   }
 
-  /** The same once more, for the next txn to change. */
+  /** The same once more, for the next txn to change; what nobody else has is changed as it is. */
   next(): Change {
+    if (!this.isUnderWay) {
+      this.crcBefore = this.crc;
+      return this;
+    }
     const next = new Change(this.path);
+    next.node = this.node;
     next.czxid = this.czxid;
     next.pzxid = this.pzxid;
     next.ctimeMs = this.ctimeMs;
@@ -111,6 +122,7 @@ export class Outlook {
     const node = this.#tree.find(path);
     if (node === noNode) return undefined;
     const change = new Change(path);
+    change.node = node;
     this.#tree.nodes.loadStat(node, change, this.#digest !== undefined);
     change.acl = this.#tree.aclOf(node);
     change.owner = this.#tree.nodes.ownerOf(node);
@@ -156,10 +168,11 @@ export class Outlook {
   }
 
   setAcl(changes: Changes, node: Change, acl: readonly Acl[], aversion: number): void {
+    const crcChange = aversionCrcChange(node.aversion, aversion);
     const changed = node.next();
     changed.acl = acl;
     changed.aversion = aversion;
-    if (this.#isSummed(changed)) changed.crc ^= aversionCrcChange(node.aversion, aversion);
+    if (this.#isSummed(changed)) changed.crc ^= crcChange;
     this.#put(changes, changed);
   }
 
@@ -175,13 +188,13 @@ export class Outlook {
   }
 
   #putChildren(changes: Changes, parent: Change, more: number, cversion: number): void {
+    const { pzxid: pzxidBefore, cversion: cversionBefore } = parent;
     const changed = parent.next();
     changed.childCount += more;
     changed.cversion = cversion;
-    if (more < 0 || cversion > parent.cversion) changed.pzxid = Math.max(parent.pzxid, this.#zxid);
+    if (more < 0 || cversion > cversionBefore) changed.pzxid = Math.max(pzxidBefore, this.#zxid);
     if (this.#isSummed(changed)) {
-      const { pzxid } = changed;
-      changed.crc ^= childrenCrcChange(parent.pzxid, pzxid, parent.cversion, cversion);
+      changed.crc ^= childrenCrcChange(pzxidBefore, changed.pzxid, cversionBefore, cversion);
     }
     this.#put(changes, changed);
   }
@@ -192,7 +205,10 @@ export class Outlook {
 
   #put(changes: Changes, change: Change): void {
     changes.push(change);
-    change.before = this.#latest.get(change.path);
+    const before = this.#latest.get(change.path);
+    if (before !== undefined) before.isOutdated = true;
+    change.before = before;
+    change.isUnderWay = true;
     this.#latest.set(change.path, change);
     this.#digest?.replace(change.crcBefore, change.crc);
     if (change.owner !== 0n && change.exists) this.#noteEphemeral(change);
@@ -202,7 +218,7 @@ export class Outlook {
   settle(changes: Changes): void {
     for (const change of changes) {
       change.before = undefined; // or each would keep the one before it, without end
-      if (this.#latest.get(change.path) === change) this.#latest.delete(change.path);
+      if (!change.isOutdated) this.#latest.delete(change.path);
       this.#forgetEphemeral(change);
     }
   }
@@ -210,8 +226,13 @@ export class Outlook {
   /** The txn will not be: all is as it was before it. */
   undo(changes: Changes): void {
     for (const change of changes.splice(0).reverse()) {
-      if (change.before === undefined) this.#latest.delete(change.path);
-      else this.#latest.set(change.path, change.before);
+      const { before } = change;
+      if (before === undefined) {
+        this.#latest.delete(change.path);
+      } else {
+        before.isOutdated = false;
+        this.#latest.set(change.path, before);
+      }
       this.#digest?.replace(change.crc, change.crcBefore);
       this.#forgetEphemeral(change);
     }

@@ -10,11 +10,20 @@
  * a longer replay, and is tried again with the next.
  */
 
-import { decode, Writer } from '../jute/index.ts';
-import { digestVersion, type MultiTxn, StatPersisted, txns } from '../protocol/index.ts';
+import { Writer } from '../jute/index.ts';
+import {
+  CreateTxn,
+  digestVersion,
+  type MultiTxn,
+  SetDataTxn,
+  StatPersisted,
+  type TxnBody,
+  txns,
+} from '../protocol/index.ts';
 import {
   beginEntry,
   type DataDirectory,
+  type EncodedNode,
   endEntry,
   type FileSystem,
   isStorageError,
@@ -26,6 +35,7 @@ import {
   realFileSystem,
   recover,
   type SnapshotNode,
+  type SnapshotWriterOptions,
   StorageError,
   type WrittenSnapshot,
   writeSnapshot,
@@ -38,7 +48,7 @@ import {
   systemClock,
   type Timer,
 } from '../support/index.ts';
-import { openAclId, Tree } from '../tree/index.ts';
+import { noNode, openAclId, Tree } from '../tree/index.ts';
 import { ReplayCheck } from './replay-check.ts';
 import { Tally } from './stats.ts';
 import type { LoggedTxn, TxnLog } from './txn-log.ts';
@@ -335,25 +345,13 @@ class DiskLog implements TxnLog {
     this.#nextSnapshotAfter = this.#roll();
     this.#writer.roll();
     const startMs = this.#clock.nowMs();
-    const tree = this.#tree;
-    const zxid = BigInt(tree.lastZxid);
-    const acls = new Map(tree.acls.entries());
-    const written = await writeSnapshot(
-      {
-        zxid,
-        sessions: new Map(tree.sessions),
-        acls,
-        nodes: snapshotNodes(tree, acls),
-        digest: () => digestNow(tree),
-        lastZxid: () => BigInt(tree.lastZxid),
-      },
-      {
-        folder: this.#directory.snapshotFolder,
-        fs: this.#fs,
-        compression: this.#options.snapshotCompression ?? 'none',
-        unsafeNoFsync: this.#options.unsafeNoFsync ?? false,
-      },
-    );
+    const zxid = BigInt(this.#tree.lastZxid);
+    const written = await writeTree(this.#tree, {
+      folder: this.#directory.snapshotFolder,
+      fs: this.#fs,
+      compression: this.#options.snapshotCompression ?? 'none',
+      unsafeNoFsync: this.#options.unsafeNoFsync ?? false,
+    });
     const tookMs = Math.round(this.#clock.nowMs() - startMs);
     this.#tallies.snapshottime.add(tookMs);
     this.lastSnapshot = { zxid: Number(zxid), wallMs: this.#clock.wallMs() };
@@ -365,22 +363,21 @@ class DiskLog implements TxnLog {
   #encode(batch: readonly LoggedTxn[]): { bytes: Buffer; ends: readonly number[] } {
     const writer = this.#scratch;
     writer.truncate(0);
-    const ends = batch.map(({ head, body, digest }) => {
-      const { code, record } = txns[body.type];
+    const ends: number[] = [];
+    for (const { head, body, digest } of batch) {
       beginEntry(writer);
       writer.long(head.clientId);
       writer.int(head.cxid);
       writer.longHalves(Math.floor(head.zxid / half), head.zxid | 0);
       writer.longHalves(Math.floor(head.timeMs / half), head.timeMs | 0);
-      writer.int(code);
-      record.write(writer, (body.type === 'multi' ? readableBy38(body.txn) : body.txn) as never);
+      writeBody(writer, body);
       if (digest !== undefined) {
         writer.int(digestVersion);
         writer.longHalves(digest.high, digest.low);
       }
       endEntry(writer);
-      return writer.length;
-    });
+      ends.push(writer.length);
+    }
     return { bytes: writer.written(), ends };
   }
 
@@ -408,6 +405,21 @@ class DiskLog implements TxnLog {
   }
 }
 
+/** Its type and its record. The two that are most of all have a way of their own. */
+function writeBody(writer: Writer, body: TxnBody): void {
+  if (body.type === 'setData') {
+    writer.int(txns.setData.code);
+    SetDataTxn.write(writer, body.txn);
+  } else if (body.type === 'create') {
+    writer.int(txns.create.code);
+    CreateTxn.write(writer, body.txn);
+  } else {
+    const { code, record } = txns[body.type];
+    writer.int(code);
+    record.write(writer, (body.type === 'multi' ? readableBy38(body.txn) : body.txn) as never);
+  }
+}
+
 /**
  * Servers before 3.9 log a create2 within a multi as a create, and know no other when they replay one:
  * they would drop the whole multi without a word. To a replay the two are the same.
@@ -420,6 +432,22 @@ function readableBy38({ txns: parts }: MultiTxn): MultiTxn {
   };
 }
 
+/** A snapshot of the tree, which may change meanwhile. */
+export function writeTree(tree: Tree, options: SnapshotWriterOptions): Promise<WrittenSnapshot> {
+  const acls = new Map(tree.acls.entries());
+  return writeSnapshot(
+    {
+      zxid: BigInt(tree.lastZxid),
+      sessions: new Map(tree.sessions),
+      acls,
+      nodes: snapshotNodes(tree, acls),
+      digest: () => digestNow(tree),
+      lastZxid: () => BigInt(tree.lastZxid),
+    },
+    options,
+  );
+}
+
 function digestNow({ digest, lastZxid }: Tree): ZxidDigest | null {
   if (digest === undefined || lastZxid === 0) return null;
   return { zxid: BigInt(lastZxid), version: digestVersion, value: digest.value };
@@ -427,22 +455,23 @@ function digestNow({ digest, lastZxid }: Tree): ZxidDigest | null {
 
 /**
  * Every node, as a snapshot has it; one whose memory went bad is not written over the good one on disk.
- * One that got a new ACL since the list was made stands with the
- * open one: the txn that gave it is in the log behind the snapshot, and is replayed.
+ * One that got a new ACL since the list was made stands with the open one: the txn that gave it is in
+ * the log behind the snapshot, and is replayed. It is the same object each time.
  */
 function* snapshotNodes(
   tree: Tree,
   acls: ReadonlyMap<number, unknown>,
-): Generator<SnapshotNode, void, void> {
-  for (const node of tree.walk()) {
-    const path = tree.nodes.pathOf(node);
-    const acl = tree.nodes.aclOf(node);
-    if (!tree.isIntact(node, path)) throw new StorageError('BROKEN_MEMORY', path);
-    yield {
-      path: path === '/' ? '' : path,
-      data: tree.nodes.dataOf(node),
-      acl: acls.has(acl) ? acl : openAclId,
-      stat: decode(StatPersisted, tree.nodes.persistedOf(node)),
-    };
+): Generator<EncodedNode, void, void> {
+  const { nodes } = tree;
+  let node = noNode;
+  const encoded: EncodedNode = {
+    writeTo(writer) {
+      const acl = nodes.aclOf(node);
+      nodes.writeSnapshot(writer, node, acl === openAclId || acls.has(acl) ? acl : openAclId);
+    },
+  };
+  for (node of tree.walk()) {
+    if (!tree.isIntact(node)) throw new StorageError('BROKEN_MEMORY', nodes.pathOf(node));
+    yield encoded;
   }
 }

@@ -6,20 +6,23 @@
  */
 
 import { type AddressInfo, createServer, type Server } from 'node:net';
+import { join } from 'node:path';
 import {
   createServer as createTlsServer,
   type TlsOptions,
   type Server as TlsServer,
 } from 'node:tls';
+import { realFileSystem, versionFolder } from '../storage/index.ts';
 import { deferred, silentLogger, systemClock } from '../support/index.ts';
 import type { Connection, Wire } from './connection.ts';
 import { DiskSpace } from './disk-space.ts';
 import { Engine } from './engine.ts';
-import { directoryFacts, type ServerFacts } from './facts.ts';
+import { directoryFacts, RestoreStats, type ServerFacts, type StorageFacts } from './facts.ts';
 import { answerWord, readWhitelist } from './four-letter-words.ts';
 import type { ServerOptions } from './options.ts';
 import { openPersistence, type Persistence } from './persistence.ts';
 import { Reaper } from './reaper.ts';
+import { Restoration } from './restore.ts';
 import { Tally } from './stats.ts';
 import { memoryLog } from './txn-log.ts';
 import { servePlain, serveTls } from './wire.ts';
@@ -31,8 +34,9 @@ export interface RunningServer {
   readonly securePort: number | undefined;
   /** host:port, as a connection string has it. */
   readonly address: string;
+  /** Another one after a restore. */
   readonly engine: Engine;
-  /** What is kept on disk, where anything is. */
+  /** What is kept on disk, where anything is. Another one after a restore. */
   readonly persistence: Persistence | undefined;
   /** For who shows the server: metrics, the admin server. */
   readonly facts: ServerFacts;
@@ -45,6 +49,13 @@ export interface RunningServer {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
+/** From one start to its stop. A restore ends one and begins another behind the same ports. */
+interface Life {
+  readonly engine: Engine;
+  readonly persistence: Persistence | undefined;
+  stop(): Promise<void>;
+}
+
 export async function startServer(options: ServerOptions = {}): Promise<RunningServer> {
   const { host = '127.0.0.1', tls } = options;
   const { dataDir, inMemory } = options;
@@ -54,59 +65,135 @@ export async function startServer(options: ServerOptions = {}): Promise<RunningS
   const clock = options.clock ?? systemClock;
   const tickTimeMs = options.tickTimeMs ?? 2_000;
   const dbinittime = new Tally();
-  const openedMs = clock.nowMs();
-  const persistence =
-    dataDir === undefined ? undefined : await openPersistence({ ...options, dataDir, clock });
-  dbinittime.add(clock.nowMs() - openedMs);
-  const log = options.log ?? persistence?.log ?? memoryLog;
-  const tree = options.tree ?? persistence?.tree;
   const minSessionTimeoutMs = options.minSessionTimeoutMs ?? 2 * tickTimeMs;
   const maxSessionTimeoutMs = options.maxSessionTimeoutMs ?? 20 * tickTimeMs;
   const whitelist = readWhitelist(options.fourLetterWords ?? '');
-  const engine: Engine = new Engine({
-    fourLetterWord: (word, rest) => answerWord(facts, whitelist, word, rest),
-    ...options,
-    tree,
-    log,
-    clock,
-    tickTimeMs,
-    minSessionTimeoutMs,
-    maxSessionTimeoutMs,
-  });
-  engine.stats.digestMismatches = persistence?.digests.mismatches ?? 0;
+  const failed = deferred<Error>();
+  let onFailed: (error: Error) => void = () => {};
+
+  const begin = async (): Promise<Life> => {
+    const openedMs = clock.nowMs();
+    const persistence =
+      dataDir === undefined ? undefined : await openPersistence({ ...options, dataDir, clock });
+    dbinittime.add(clock.nowMs() - openedMs);
+    const log = options.log ?? persistence?.log ?? memoryLog;
+    const engine: Engine = new Engine({
+      fourLetterWord: (word, rest) => answerWord(facts, whitelist, word, rest),
+      ...options,
+      tree: options.tree ?? persistence?.tree,
+      log,
+      clock,
+      tickTimeMs,
+      minSessionTimeoutMs,
+      maxSessionTimeoutMs,
+    });
+    engine.stats.digestMismatches = persistence?.digests.mismatches ?? 0;
+    const reaper = new Reaper(
+      engine.tree,
+      clock,
+      {
+        intervalMs: options.reapIntervalMs ?? 60_000,
+        perMinuteMax: options.reapPerMinuteMax ?? 10_000,
+        neverUsedMs: options.reapNeverUsedMs ?? 0,
+      },
+      (path) => engine.reap(path),
+    );
+    reaper.start();
+    engine.onFailed((error) => {
+      reaper.stop();
+      // The log is let go of too: whoever starts next must find the directory free.
+      void log
+        .close()
+        .catch(() => {})
+        .then(() => onFailed(error));
+    });
+    const stop = async () => {
+      reaper.stop();
+      await engine.stop();
+      for (const connection of [...engine.connections]) connection.close();
+      await log.close();
+    };
+    return { engine, persistence, stop };
+  };
+
+  let life = await begin();
   const startedMs = clock.nowMs();
   const disk =
     dataDir === undefined || (options.fs !== undefined && options.diskFreeBytes === undefined)
       ? undefined // nothing is kept, or where it is kept is none of the system's disks
       : new DiskSpace({
           folders: [...new Set([dataDir, options.dataLogDir ?? dataDir])],
-          freeBytesMin: engine.limits.diskFreeBytesMin,
+          freeBytesMin: life.engine.limits.diskFreeBytesMin,
           clock,
           logger: options.logger ?? silentLogger,
           freeBytes: options.diskFreeBytes,
           changed: (isLow) => {
-            engine.refusesWrites = isLow;
+            life.engine.refusesWrites = isLow;
           },
         });
   await disk?.start();
+
+  let restoring: Promise<number> | undefined;
+  const replace = async (restoration: Restoration): Promise<number> => {
+    await life.stop();
+    try {
+      const { engine, persistence } = life;
+      return await restoration.write(
+        Math.max(engine.lastZxid, Number(persistence!.lastDurableZxid)),
+      );
+    } finally {
+      // With what was brought, or, where it could not be written, with what was there before.
+      try {
+        life = await begin();
+        life.engine.refusesWrites = disk?.isLow ?? false;
+      } catch (error) {
+        onFailed(error as Error);
+      }
+    }
+  };
+  const restore = async (upload: AsyncIterable<Uint8Array>): Promise<number> => {
+    if (restoring !== undefined) throw new Error('another restore is under way');
+    restoring = Restoration.read(upload, {
+      folder: join(dataDir!, versionFolder),
+      fs: options.fs ?? realFileSystem,
+      tree: {
+        extendedTypes: options.extendedTypesEnabled ?? false,
+        digest: options.digestEnabled ?? true,
+      },
+      compression: options.snapshotCompression,
+    }).then((restoration) => {
+      if (closing !== undefined || !life.engine.isServing) throw new Error('the server stops');
+      return replace(restoration);
+    });
+    try {
+      return await restoring;
+    } finally {
+      restoring = undefined;
+    }
+  };
+  const storageFacts = (dataDir: string): StorageFacts => ({
+    ...directoryFacts(dataDir, options.dataLogDir ?? dataDir),
+    lastSnapshot: () => life.persistence!.lastSnapshot,
+    takeSnapshot: () => life.persistence!.freshSnapshot(),
+    restore,
+    restores: new RestoreStats(),
+    freeBytes: () => disk?.freeBytes ?? Infinity,
+    get tallies() {
+      return { ...life.persistence!.tallies, dbinittime };
+    },
+  });
+
   let port = 0;
   let securePort: number | undefined;
   const facts: ServerFacts = {
-    ...{ engine, clock, startedMs, tickTimeMs, minSessionTimeoutMs, maxSessionTimeoutMs },
+    ...{ clock, startedMs, tickTimeMs, minSessionTimeoutMs, maxSessionTimeoutMs },
     storage:
       options.storage ??
-      (dataDir === undefined || persistence === undefined
-        ? undefined
-        : {
-            ...directoryFacts(dataDir, options.dataLogDir ?? dataDir, {
-              ...persistence.tallies,
-              dbinittime,
-            }),
-            lastSnapshot: () => persistence.lastSnapshot,
-            takeSnapshot: () => persistence.freshSnapshot(),
-            freeBytes: () => disk?.freeBytes ?? Infinity,
-          }),
+      (dataDir === undefined || options.log !== undefined ? undefined : storageFacts(dataDir)),
     initialConfig: options.initialConfig ?? '',
+    get engine() {
+      return life.engine;
+    },
     get port() {
       return port;
     },
@@ -114,22 +201,11 @@ export async function startServer(options: ServerOptions = {}): Promise<RunningS
       return securePort;
     },
   };
-  const reaper = new Reaper(
-    engine.tree,
-    clock,
-    {
-      intervalMs: options.reapIntervalMs ?? 60_000,
-      perMinuteMax: options.reapPerMinuteMax ?? 10_000,
-      neverUsedMs: options.reapNeverUsedMs ?? 0,
-    },
-    (path) => engine.reap(path),
-  );
 
-  const accept = admit(engine);
+  const accept = admit(() => life.engine);
   const servers: Server[] = [];
-  const failed = deferred<Error>();
   const onBug = (error: unknown) =>
-    engine.fail(error instanceof Error ? error : new Error(`${error}`));
+    life.engine.fail(error instanceof Error ? error : new Error(`${error}`));
   const listen = async (server: Server, port: number, at = host): Promise<number> => {
     servers.push(server);
     await new Promise<void>((resolve, reject) => {
@@ -142,7 +218,7 @@ export async function startServer(options: ServerOptions = {}): Promise<RunningS
   const secure = () => {
     const server = createTlsServer({ ...tls }, (socket) => serveTls(socket, accept, onBug));
     server.on('tlsClientError', () => {
-      engine.stats.tlsFailures += 1;
+      life.engine.stats.tlsFailures += 1;
     });
     secureServers.push(server);
     return server;
@@ -153,9 +229,11 @@ export async function startServer(options: ServerOptions = {}): Promise<RunningS
     );
 
   const shut = () => {
-    reaper.stop();
     disk?.stop();
     return Promise.all(servers.map((server) => new Promise((done) => server.close(done))));
+  };
+  onFailed = (error) => {
+    void shut().then(() => failed.resolve(error));
   };
   try {
     if (tls === undefined || tls.port !== undefined)
@@ -167,25 +245,15 @@ export async function startServer(options: ServerOptions = {}): Promise<RunningS
     if (tls?.port !== undefined) securePort = await listen(secure(), tls.port, tls.host);
   } catch (error) {
     await shut();
-    await engine.stop();
-    await log.close();
+    await life.stop();
     throw error;
   }
-  reaper.start();
-  engine.onFailed((error) => {
-    // The log is let go of too: whoever starts next must find the directory free.
-    void shut()
-      .then(() => log.close())
-      .catch(() => {})
-      .then(() => failed.resolve(error));
-  });
   let closing: Promise<void> | undefined;
   const close = async (): Promise<void> => {
+    await restoring?.catch(() => {}); // told to who asked for it
     const shutDown = shut();
-    await engine.stop();
-    for (const connection of [...engine.connections]) connection.close();
+    await life.stop();
     await shutDown;
-    await log.close();
   };
   const closeOnce = () => (closing ??= close());
   return {
@@ -193,8 +261,12 @@ export async function startServer(options: ServerOptions = {}): Promise<RunningS
     port,
     securePort,
     address: `${host.includes(':') ? `[${host}]` : host}:${port}`,
-    engine,
-    persistence,
+    get engine() {
+      return life.engine;
+    },
+    get persistence() {
+      return life.persistence;
+    },
     facts,
     failed: failed.promise,
     setTls(tlsOptions) {
@@ -205,10 +277,13 @@ export async function startServer(options: ServerOptions = {}): Promise<RunningS
   };
 }
 
-/** Lets a link in, or closes it at once where there are too many. */
-function admit(engine: Engine): (wire: Wire, ids?: Parameters<Engine['accept']>[1]) => Connection {
+/** Lets a link in, or closes it at once where there are too many, or nobody to answer. */
+function admit(
+  current: () => Engine,
+): (wire: Wire, ids?: Parameters<Engine['accept']>[1]) => Connection {
   const perAddress = new Map<string, number>();
   return (wire, ids = []) => {
+    const engine = current();
     const { connectionsMax, connectionsPerAddressMax } = engine.limits;
     const count = (perAddress.get(wire.address) ?? 0) + 1;
     const isTooMany = engine.connections.size >= connectionsMax || count > connectionsPerAddressMax;
@@ -221,6 +296,8 @@ function admit(engine: Engine): (wire: Wire, ids?: Parameters<Engine['accept']>[
     };
     if (isTooMany) {
       engine.turnAway(connection);
+    } else if (!engine.isServing) {
+      connection.close(); // between two lives: they will try again
     }
     return connection;
   };

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Latency, ServerStats, slowAppendMs } from './stats.ts';
+import { Latency, OpLatencies, ServerStats, slowAppendMs } from './stats.ts';
 
 test('a quantile stands where that part of all stays below', () => {
   const latency = new Latency();
@@ -31,4 +31,24 @@ test('a batch that took the disk too long is counted', () => {
 
   expect(stats).toMatchObject({ batches: 2, batchTxnsMax: 5, slowAppends: 1 });
   expect(stats.batchTxns).toMatchObject({ count: 2, sum: 8, min: 3, max: 5 });
+});
+
+test('latencies are kept op by op; reads are timed together', () => {
+  const byOp = new OpLatencies();
+  for (let i = 0; i < 3; i++) byOp.answered(4);
+  byOp.answered(8);
+  byOp.took(2);
+  byOp.took(700); // nothing was answered since
+  byOp.record(1, 40);
+  byOp.record(-11, 5);
+
+  const told = [...byOp.entries()].map(([code, { count, maxMs }]) => [code, count, maxMs]);
+  expect(told).toEqual([
+    [-11, 1, 5],
+    [1, 1, 40],
+    [4, 3, 2],
+    [8, 1, 2],
+  ]);
+  byOp.reset();
+  expect([...byOp.entries()].every(([, { count }]) => count === 0)).toBe(true);
 });

@@ -68,6 +68,61 @@ export class Latency extends Timing {
   }
 }
 
+/** Room for every op's number, from closeSession's -11 on. */
+const codeShift = 16;
+const codes = 128;
+
+/**
+ * Latencies op by op. Reads are answered many at a time and timed together: each is one addition, and
+ * the clock is looked at once for all.
+ */
+export class OpLatencies {
+  readonly #byCode: (Latency | undefined)[] = new Array<Latency | undefined>(codes).fill(undefined);
+  readonly #answered = new Int32Array(codes);
+  /** Those of which some were answered, each once. */
+  readonly #touched: number[] = [];
+
+  /** A read has its answer; how long it took is told by `took`. */
+  answered(code: number): void {
+    const at = (code + codeShift) & (codes - 1);
+    if (this.#answered[at] === 0) this.#touched.push(at);
+    this.#answered[at]! += 1;
+  }
+
+  /** Of all that were answered since the last time. */
+  took(ms: number): void {
+    for (const at of this.#touched) {
+      this.#of(at).record(ms, this.#answered[at]!);
+      this.#answered[at] = 0;
+    }
+    this.#touched.length = 0;
+  }
+
+  record(code: number, ms: number): void {
+    this.#of((code + codeShift) & (codes - 1)).record(ms);
+  }
+
+  /** By the op's number; only those that were asked for. */
+  *entries(): IterableIterator<[code: number, latency: Latency]> {
+    for (const [at, latency] of this.#byCode.entries()) {
+      if (latency !== undefined) yield [at - codeShift, latency];
+    }
+  }
+
+  reset(): void {
+    for (const latency of this.#byCode) latency?.reset();
+  }
+
+  #of(at: number): Latency {
+    let latency = this.#byCode[at];
+    if (latency === undefined) {
+      latency = new Latency();
+      this.#byCode[at] = latency;
+    }
+    return latency;
+  }
+}
+
 /** How often something came up, and how much of it each time. */
 export class Tally {
   count = 0;
@@ -101,6 +156,7 @@ export class ServerStats {
   bytesSent = 0;
   readonly reads = new Latency();
   readonly writes = new Latency();
+  readonly byOp = new OpLatencies();
   connectionsAccepted = 0;
   connectionsRefused = 0;
   sessionsCreated = 0;
@@ -153,6 +209,7 @@ export class ServerStats {
     this.packetsSent = 0;
     this.reads.reset();
     this.writes.reset();
+    this.byOp.reset();
     this.batchTxns.reset();
     this.appends.reset();
   }

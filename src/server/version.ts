@@ -11,18 +11,16 @@ import { readFileSync, statSync } from 'node:fs';
 /** Whose behaviour this is. */
 export const zooKeeperVersion = '3.9.5';
 
-let full: string | undefined;
+/** When this file was loaded: by the time somebody asks, another version may lie in its place, or none. */
+const builtAt = statSync(new URL(import.meta.url)).mtime.toISOString();
+const manifest = new URL('../../package.json', import.meta.url);
+const { version } = JSON.parse(readFileSync(manifest, 'utf8')) as { version: string };
 
 export function droverVersion(): string {
-  const manifest = new URL('../../package.json', import.meta.url);
-  return (JSON.parse(readFileSync(manifest, 'utf8')) as { version: string }).version;
+  return version;
 }
 
 export function fullVersion(): string {
-  if (full === undefined) {
-    const builtAt = statSync(new URL(import.meta.url)).mtime.toISOString();
-    const minute = `${builtAt.slice(0, 10)} ${builtAt.slice(11, 16)} UTC`;
-    full = `${zooKeeperVersion}-drover-${droverVersion()}, built on ${minute}`;
-  }
-  return full;
+  const minute = `${builtAt.slice(0, 10)} ${builtAt.slice(11, 16)} UTC`;
+  return `${zooKeeperVersion}-drover-${version}, built on ${minute}`;
 }

@@ -178,6 +178,10 @@ export class Watches {
     return this.data.count + this.child.count;
   }
 
+  get isEmpty(): boolean {
+    return this.data.count === 0 && this.child.count === 0;
+  }
+
   countOf(watcher: Watcher): number {
     return this.data.countOf(watcher) + this.child.countOf(watcher);
   }
@@ -197,7 +201,6 @@ export class Watches {
   }
 
   notify(events: readonly TreeEvent[], zxid: number): void {
-    if (this.data.count === 0 && this.child.count === 0) return;
     for (const event of events) {
       if (event.type === 'childrenChanged') {
         this.#tell(event, zxid, this.child.trigger(event.path));

@@ -12,6 +12,7 @@ export {
   parseSnapshotName,
   type SnapshotFile,
   snapshotName,
+  temporaryPrefix,
   versionFolder,
 } from './file-names.ts';
 export { type FileSystem, realFileSystem, type StoredFile } from './file-system.ts';
@@ -49,7 +50,7 @@ export type {
 } from './recovery-report.ts';
 export { type Fault, SimulatedDisk } from './simulated-disk.ts';
 export { diffSnapshots, type SnapshotDifference } from './snapshot-diff.ts';
-export type { SnapshotNode, SnapshotSink, ZxidDigest } from './snapshot-format.ts';
+export type { EncodedNode, SnapshotNode, SnapshotSink, ZxidDigest } from './snapshot-format.ts';
 export { readSnapshot, type SnapshotSummary } from './snapshot-reader.ts';
 export type { InflateLimits } from './snapshot-source.ts';
 export {

@@ -8,7 +8,7 @@
  * as well; its code does not. Nothing longer than `txnBytesMax` is ever written.
  */
 
-import { ProtocolError, Reader, type Writer } from '../jute/index.ts';
+import { ProtocolError, Reader, readInt, type Writer, writeInt } from '../jute/index.ts';
 import {
   frameBytesMax,
   readCreateV0,
@@ -61,9 +61,9 @@ export function endEntry(writer: Writer): void {
 /** Fills in what stands around the txn of the entry from `at` to `end`. */
 export function sealEntry(bytes: Buffer, at: number, end: number): void {
   const start = at + entryHeadBytes;
-  bytes.writeUInt32BE(0, at);
-  bytes.writeUInt32BE(adler32(bytes, start, end - 1), at + 4);
-  bytes.writeUInt32BE(end - 1 - start, at + 8);
+  writeInt(bytes, at, 0);
+  writeInt(bytes, at + 4, adler32(bytes, start, end - 1));
+  writeInt(bytes, at + 8, end - 1 - start);
   bytes[end - 1] = endOfEntry;
 }
 
@@ -71,8 +71,10 @@ export function sealEntry(bytes: Buffer, at: number, end: number): void {
 export function isCountedOn(bytes: Buffer, next: number, last: number): boolean {
   const nextAt = next + entryHeadBytes + zxidOffset;
   const lastAt = last + entryHeadBytes + zxidOffset;
-  const isSameHigh = bytes.readInt32BE(nextAt) === bytes.readInt32BE(lastAt);
-  return isSameHigh && bytes.readUInt32BE(nextAt + 4) === bytes.readUInt32BE(lastAt + 4) + 1;
+  const isSameHigh = readInt(bytes, nextAt) === readInt(bytes, lastAt);
+  // From one half to the next the lower one comes back to 0, and is not taken for the next.
+  const low = readInt(bytes, nextAt + 4) >>> 0;
+  return isSameHigh && low === (readInt(bytes, lastAt + 4) >>> 0) + 1;
 }
 
 /** What is wrong with the bytes at `at`, which hold a whole entry of `length`; null for nothing. */

@@ -14,6 +14,7 @@
  * that, and the digest's zxid says from where on the tree is exact again.
  */
 
+import type { Writer } from '../jute/index.ts';
 import type { Acl, StatPersisted } from '../protocol/index.ts';
 
 export const snapshotMagic = 0x5a4b534e; // ZKSN
@@ -31,6 +32,11 @@ export interface SnapshotNode {
   /** A number from the snapshot's list of ACLs, or -1. */
   readonly acl: number;
   readonly stat: StatPersisted;
+}
+
+/** A node that puts its bytes down by itself, as they stand in the file. Its ACL is one of the list. */
+export interface EncodedNode {
+  writeTo(writer: Writer): void;
 }
 
 /** The sum over the tree (tree-digest.ts) as it was right after `zxid`. */

@@ -15,6 +15,7 @@ import { adler32, adlerStart } from './adler32.ts';
 import { type Compression, snapshotName, temporaryPrefix } from './file-names.ts';
 import { type FileSystem, realFileSystem, type StoredFile } from './file-system.ts';
 import {
+  type EncodedNode,
   endPath,
   openAclId,
   type SnapshotNode,
@@ -31,7 +32,7 @@ export interface SnapshotContent {
   readonly sessions: ReadonlyMap<bigint, number>;
   /** Every ACL that a node to come may have, by its number. */
   readonly acls: ReadonlyMap<number, readonly Acl[]>;
-  readonly nodes: Iterable<SnapshotNode> | AsyncIterable<SnapshotNode>;
+  readonly nodes: Iterable<SnapshotNode | EncodedNode> | AsyncIterable<SnapshotNode>;
   /** Asked for behind the last node: the sum over the tree as it is then. */
   readonly digest?: () => ZxidDigest | null;
   /** Asked for behind the last node: the last txn in the tree by then. Without it, `zxid`. */
@@ -177,7 +178,13 @@ class SnapshotEncoder {
     }
   }
 
-  #writeNode({ path, data, acl, stat }: SnapshotNode): void {
+  #writeNode(node: SnapshotNode | EncodedNode): void {
+    this.#nodes += 1;
+    if ('writeTo' in node) {
+      node.writeTo(this.#writer);
+      return;
+    }
+    const { path, data, acl, stat } = node;
     // Apache would start on it and fail later, at the first look at this ACL (ZOOKEEPER-4689).
     if (acl !== openAclId && !this.#content.acls.has(acl)) {
       throw new StorageError('SNAPSHOT_FAILED', `${path} has an ACL that is not listed: ${acl}`);
@@ -187,7 +194,6 @@ class SnapshotEncoder {
     writer.buffer(data);
     writer.longHalves(acl < 0 ? -1 : Math.floor(acl / 2 ** 32), acl | 0);
     StatPersisted.write(writer, stat);
-    this.#nodes += 1;
   }
 
   #seal(): void {

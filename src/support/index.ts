@@ -3,3 +3,5 @@ export { type Clock, delayMaxMs, ManualClock, systemClock, type Timer } from './
 export { type Deferred, deferred } from './deferred.ts';
 export { type Logger, silentLogger } from './logger.ts';
 export { onAbort } from './on-abort.ts';
+export { pause } from './pause.ts';
+export { Wakeup } from './wakeup.ts';

@@ -4,19 +4,9 @@
  */
 
 import type { Buffer } from 'node:buffer';
+import { readInt, writeInt } from '../jute/index.ts';
 
 const high = 0x1_0000_0000;
-
-export function readInt(bytes: Buffer, at: number): number {
-  return (bytes[at]! << 24) | (bytes[at + 1]! << 16) | (bytes[at + 2]! << 8) | bytes[at + 3]!;
-}
-
-export function writeInt(bytes: Buffer, at: number, value: number): void {
-  bytes[at] = value >>> 24;
-  bytes[at + 1] = value >>> 16;
-  bytes[at + 2] = value >>> 8;
-  bytes[at + 3] = value;
-}
 
 export function readLong(bytes: Buffer, at: number): number {
   return readInt(bytes, at) * high + (readInt(bytes, at + 4) >>> 0);

@@ -17,9 +17,9 @@
  */
 
 import { Buffer } from 'node:buffer';
-import type { Writer } from '../jute/index.ts';
+import { copyBytes, readInt, type Writer, writeInt } from '../jute/index.ts';
 import { crcBytes, crcEnd, crcStart } from '../protocol/index.ts';
-import { readInt, readLong, writeInt, writeLong } from './longs.ts';
+import { readLong, writeLong } from './longs.ts';
 import { hashOf, noNode, PathIndex } from './path-index.ts';
 import { Slabs } from './slabs.ts';
 
@@ -62,13 +62,24 @@ const loopMax = 64;
 
 export interface NewNode {
   readonly path: string;
-  readonly data: Uint8Array | null;
+  readonly data: Buffer | null;
   readonly acl: number;
   readonly zxid: number;
   readonly timeMs: number;
   readonly owner: bigint;
   /** The owner that clients are shown: 0 for containers and TTLs. */
   readonly shownOwner: bigint;
+}
+
+/** What a node's memory is held against. Its counter of child creates is the stored one. */
+export interface ForetoldStat {
+  readonly version: number;
+  readonly cversion: number;
+  readonly aversion: number;
+  readonly dataBytes: number;
+  readonly czxid: number;
+  readonly pzxid: number;
+  readonly ctimeMs: number;
 }
 
 /** What `loadStat` fills, in numbers. */
@@ -178,19 +189,22 @@ export class NodeStore {
     if (owner === 0n) writeLong(slab, at + 8, 0);
     else slab.writeBigInt64BE(owner, at + 8);
     writeInt(slab, at + crcAt, 0);
-    this.#scratch.copy(slab, at + headBytes, 0, pathBytes);
+    copyBytes(this.#scratch, 0, slab, at + headBytes, pathBytes);
     const dataAt = at + headBytes + pathBytes;
-    writeInt(slab, dataAt, data === null ? -1 : dataBytes);
-    if (data !== null) slab.set(data, dataAt + 4);
+    putData(slab, dataAt, data);
     const statAt = dataAt + 4 + dataBytes;
-    slab.fill(0, statAt, statAt + statBytes);
     writeLong(slab, statAt + stat.czxid, zxid);
     writeLong(slab, statAt + stat.mzxid, zxid);
-    writeLong(slab, statAt + stat.pzxid, zxid);
     writeLong(slab, statAt + stat.ctime, timeMs);
     writeLong(slab, statAt + stat.mtime, timeMs);
-    if (shownOwner !== 0n) slab.writeBigInt64BE(shownOwner, statAt + stat.owner);
+    writeInt(slab, statAt + stat.version, 0);
+    writeInt(slab, statAt + stat.cversion, 0);
+    writeInt(slab, statAt + stat.aversion, 0);
+    if (shownOwner === 0n) writeLong(slab, statAt + stat.owner, 0);
+    else slab.writeBigInt64BE(shownOwner, statAt + stat.owner);
     writeInt(slab, statAt + stat.dataLength, dataBytes);
+    writeInt(slab, statAt + stat.numChildren, 0);
+    writeLong(slab, statAt + stat.pzxid, zxid);
 
     const node = this.#number();
     const hash = hashOf(this.#scratch, 0, pathBytes);
@@ -235,7 +249,7 @@ export class NodeStore {
     return length < 0 ? null : Buffer.from(slab.subarray(at + 4, at + 4 + length));
   }
 
-  setData(node: number, data: Uint8Array | null): void {
+  setData(node: number, data: Buffer | null): void {
     const old = this.#get(node, field.address);
     const from = this.#slabs.slab(old);
     const fromAt = this.#slabs.offset(old);
@@ -258,8 +272,7 @@ export class NodeStore {
       if (slab !== from || at !== fromAt) this.#slabs.free(old, before);
     }
     const dataAt = at + headBytes + pathBytes;
-    writeInt(slab, dataAt, data === null ? -1 : bytes);
-    if (data !== null) slab.set(data, dataAt + 4);
+    putData(slab, dataAt, data);
     writeInt(slab, dataAt + 4 + bytes + stat.dataLength, bytes);
   }
 
@@ -326,7 +339,7 @@ export class NodeStore {
   setCversion(node: number, cversion: number): void {
     const address = this.#get(node, field.address);
     writeInt(this.#slabs.slab(address), this.#slabs.offset(address) + 4, cversion);
-    this.#showCversion(node);
+    this.#countChildren(node, 0);
   }
 
   /** True for whatever has an owner field: an ephemeral, a container, a node with a TTL. */
@@ -369,6 +382,18 @@ export class NodeStore {
     return Buffer.from(slab.subarray(at, at + statBytes));
   }
 
+  /** Whether its path begins with these bytes. */
+  startsWith(node: number, prefix: Uint8Array): boolean {
+    const address = this.#get(node, field.address);
+    const slab = this.#slabs.slab(address);
+    const at = this.#slabs.offset(address);
+    if (readInt(slab, at) < prefix.length) return false;
+    for (let i = 0; i < prefix.length; i++) {
+      if (slab[at + headBytes + i] !== prefix[i]) return false;
+    }
+    return true;
+  }
+
   /** A StatPersisted, 60 bytes: what a snapshot holds. Its counter is the stored one. */
   persistedOf(node: number): Buffer {
     const address = this.#get(node, field.address);
@@ -405,6 +430,22 @@ export class NodeStore {
     writeInt(this.#slabs.slab(address), this.#slabs.offset(address) + crcAt, crc);
   }
 
+  agrees(node: number, foretold: ForetoldStat): boolean {
+    const address = this.#get(node, field.address);
+    const slab = this.#slabs.slab(address);
+    const at = this.#slabs.offset(address);
+    const from = statAt(slab, at);
+    return (
+      readInt(slab, from + stat.version) === foretold.version &&
+      readInt(slab, at + 4) === foretold.cversion &&
+      readInt(slab, from + stat.aversion) === foretold.aversion &&
+      readInt(slab, from + stat.dataLength) === foretold.dataBytes &&
+      readLong(slab, from + stat.czxid) === foretold.czxid &&
+      readLong(slab, from + stat.pzxid) === foretold.pzxid &&
+      readLong(slab, from + stat.ctime) === foretold.ctimeMs
+    );
+  }
+
   /** What it should be, from every byte that counts (tree-digest.ts): of a node that does. */
   computeCrc(node: number): number {
     const address = this.#get(node, field.address);
@@ -431,6 +472,27 @@ export class NodeStore {
     const slab = this.#slabs.slab(address);
     const at = this.#dataAt(slab, this.#slabs.offset(address));
     writer.rawRange(slab, at, at + 4 + Math.max(0, readInt(slab, at)) + statBytes);
+  }
+
+  /**
+   * As a snapshot has it: path, data, the ACL's number, StatPersisted. Path, length and data lie side by
+   * side already. The root's path is empty there.
+   */
+  writeSnapshot(writer: Writer, node: number, acl: number): void {
+    const address = this.#get(node, field.address);
+    const slab = this.#slabs.slab(address);
+    const at = this.#slabs.offset(address);
+    const pathBytes = readInt(slab, at);
+    const from = statAt(slab, at);
+    const isRoot = pathBytes === 1;
+    writer.int(isRoot ? 0 : pathBytes);
+    writer.rawRange(slab, at + headBytes + (isRoot ? 1 : 0), from);
+    writer.longHalves(acl < 0 ? -1 : 0, acl);
+    writer.rawRange(slab, from, from + stat.cversion);
+    writer.rawRange(slab, at + 4, at + 8);
+    writer.rawRange(slab, from + stat.aversion, from + stat.owner);
+    writer.rawRange(slab, at + 8, at + crcAt);
+    writer.rawRange(slab, from + stat.pzxid, from + statBytes);
   }
 
   writeStat(writer: Writer, node: number): void {
@@ -507,8 +569,7 @@ export class NodeStore {
       this.#set(last, field.after, node);
       this.#set(first, field.before, node);
     }
-    this.#setStatInt(parent, stat.numChildren, this.childCount(parent) + 1);
-    this.#showCversion(parent);
+    this.#countChildren(parent, 1);
   }
 
   #unlink(parent: number, node: number): void {
@@ -519,14 +580,18 @@ export class NodeStore {
     if (this.#get(parent, field.firstChild) === node) {
       this.#set(parent, field.firstChild, after === node ? noNode : after);
     }
-    this.#setStatInt(parent, stat.numChildren, this.childCount(parent) - 1);
-    this.#showCversion(parent);
+    this.#countChildren(parent, -1);
   }
 
   /** Clients see creates and deletes: twice the creates, less what is still there (copyStat). */
-  #showCversion(node: number): void {
-    const shown = (Math.imul(this.cversion(node), 2) - this.childCount(node)) | 0;
-    this.#setStatInt(node, stat.cversion, shown);
+  #countChildren(node: number, more: number): void {
+    const address = this.#get(node, field.address);
+    const slab = this.#slabs.slab(address);
+    const at = this.#slabs.offset(address);
+    const from = statAt(slab, at);
+    const count = readInt(slab, from + stat.numChildren) + more;
+    writeInt(slab, from + stat.numChildren, count);
+    writeInt(slab, from + stat.cversion, Math.imul(readInt(slab, at + 4), 2) - count);
   }
 
   #statInt(node: number, which: number): number {
@@ -569,6 +634,12 @@ export class NodeStore {
   }
 }
 
+/** Its length and the data itself, as a reply and a snapshot have them. */
+function putData(slab: Buffer, at: number, data: Buffer | null): void {
+  writeInt(slab, at, data === null ? -1 : data.length);
+  if (data !== null) copyBytes(data, 0, slab, at + 4, data.length);
+}
+
 function recordBytes(pathBytes: number, dataBytes: number): number {
   return headBytes + pathBytes + 4 + dataBytes + statBytes;
 }
@@ -577,11 +648,6 @@ function statAt(slab: Buffer, at: number): number {
   const dataAt = at + headBytes + readInt(slab, at);
   const length = readInt(slab, dataAt);
   return dataAt + 4 + Math.max(0, length);
-}
-
-function copyBytes(from: Buffer, at: number, to: Buffer, toAt: number, length: number): void {
-  if (length > loopMax) from.copy(to, toAt, at, at + length);
-  else for (let i = 0; i < length; i++) to[toAt + i] = from[at + i]!;
 }
 
 function same(a: Buffer, aAt: number, b: Buffer, bAt: number, length: number): boolean {

@@ -1,13 +1,27 @@
 /**
  * The tree's digest (tree-digest.ts in protocol/), kept as nodes come, change and go.
  *
- * Each node's share is kept beside it, so that a change costs one CRC: of what the node's memory holds
- * then, all of it, and not of what it should hold. Who foretold the digest from the share alone finds a
- * node whose memory has changed by itself.
+ * Each node's share is kept beside it, so that a change costs one CRC. Who foretold it has computed that
+ * already, from path and data as they were asked for: where the node's Stat is the one foretold, its
+ * share is taken over, and else computed from what the node's memory holds, which then shows as another
+ * digest than the txn's. Memory that changes by itself later is found when a child comes or goes, and by
+ * `isIntact`, before a snapshot is written over the good one.
  */
 
-import { childrenCrcChange, isCounted, TreeDigest } from '../protocol/index.ts';
-import type { NodeStore } from './node-store.ts';
+import {
+  childrenCrcChange,
+  isCounted,
+  TreeDigest,
+  uncountedPrefixBytes,
+} from '../protocol/index.ts';
+import type { ForetoldStat, NodeStore } from './node-store.ts';
+
+/** A node as somebody says that it will be, and what its share is then. */
+export interface Foretold extends ForetoldStat {
+  /** Where it is, of one that is there already. */
+  readonly node: number;
+  readonly crc: number;
+}
 
 /** A parent with more data is not read through for every child: its share follows from the last. */
 const parentBytesMax = 256;
@@ -21,8 +35,15 @@ export class RunningDigest {
   }
 
   /** The node is new, or another than it was. */
-  changed(node: number, path: string): void {
-    if (isCounted(path)) this.#put(node, this.#nodes.computeCrc(node));
+  changed(node: number, path: string, foretold?: Foretold): void {
+    if (isCounted(path)) this.#put(node, this.#shareOf(node, foretold));
+  }
+
+  #shareOf(node: number, foretold: Foretold | undefined): number {
+    const nodes = this.#nodes;
+    return foretold !== undefined && nodes.agrees(node, foretold)
+      ? foretold.crc
+      : nodes.computeCrc(node);
   }
 
   /** A child came or went: these two fields are other than before. */
@@ -44,8 +65,10 @@ export class RunningDigest {
   }
 
   /** False where the node's memory is not what it was when it changed last. */
-  isIntact(node: number, path: string): boolean {
-    return !isCounted(path) || this.#nodes.crcOf(node) === this.#nodes.computeCrc(node);
+  isIntact(node: number): boolean {
+    const nodes = this.#nodes;
+    if (nodes.crcOf(node) === nodes.computeCrc(node)) return true;
+    return nodes.startsWith(node, uncountedPrefixBytes); // has no share
   }
 
   #put(node: number, crc: number): void {

@@ -25,7 +25,7 @@ import {
   statsPath,
   usageText,
 } from './quotas.ts';
-import { RunningDigest } from './running-digest.ts';
+import { type Foretold, RunningDigest } from './running-digest.ts';
 
 /** A txn's header, with zxid and time as numbers: both stay below 2^53. */
 export interface TxnHead {
@@ -70,6 +70,7 @@ const inconsistentErr = wireOf('RUNTIME_INCONSISTENCY');
 /** Where the owner stands in a StatPersisted. */
 const persistedOwnerAt = 44;
 
+const nothingForetold: readonly Foretold[] = [];
 const noPaths: ReadonlySet<string> = new Set();
 const noParent: { readonly path: string; readonly node: number } = { path: '', node: noNode };
 
@@ -104,6 +105,8 @@ export class Tree {
   #ephemeralCount = 0;
   #lastZxid = 0;
   readonly #digestLog: LoggedDigest[] = [];
+  /** False while nobody waits for any event: none is put together then. */
+  tellsEvents = true;
   /** Characters of all paths and bytes of all data. */
   #dataSize = 0;
   #events: TreeEvent[] = [];
@@ -138,8 +141,8 @@ export class Tree {
   }
 
   /** False where the node's memory has changed by itself: where a digest is kept it shows. */
-  isIntact(node: number, path = this.nodes.pathOf(node)): boolean {
-    return this.#digest === undefined || this.#digest.isIntact(node, path);
+  isIntact(node: number): boolean {
+    return this.#digest === undefined || this.#digest.isIntact(node);
   }
 
   /** As Apache counts: the root stands in its map twice, under "" and "/". */
@@ -201,9 +204,13 @@ export class Tree {
     return this.#events;
   }
 
-  apply(head: TxnHead, body: TxnBody): Applied {
+  /**
+   * `foretold`: the nodes that a txn of one change will leave behind, in the order of the changes (a
+   * parent before its child), from whoever has just prepared it. A replay has none, and looks for all.
+   */
+  apply(head: TxnHead, body: TxnBody, foretold = nothingForetold): Applied {
     if (this.#events.length > 0) this.#events = [];
-    const applied = this.#part(head, body);
+    const applied = this.#part(head, body, foretold);
     if (head.zxid > this.#lastZxid) this.#lastZxid = head.zxid;
     if (head.zxid % digestLogInterval === 0) this.#logDigest(head.zxid);
     return applied;
@@ -297,27 +304,32 @@ export class Tree {
     this.#parentOfLast = noParent;
   }
 
-  #part(head: TxnHead, body: TxnBody): Applied {
+  #part(head: TxnHead, body: TxnBody, foretold: readonly Foretold[]): Applied {
     switch (body.type) {
       case 'setData':
       case 'reconfig':
-        return this.#setData(head, body);
+        return this.#setData(head, body, foretold[0]);
       case 'create':
       case 'create2': {
         const owner = body.txn.ephemeral ? head.clientId : 0n;
-        return this.#create(head, body, owner, owner);
+        return this.#create(head, body, owner, owner, foretold);
       }
       case 'createContainer':
-        return this.#create(head, body, containerOwner, 0n);
+        return this.#create(head, body, containerOwner, 0n, foretold);
       case 'createTTL': {
         const owner = ttlOwner(body.txn.ttl);
-        return this.#create(head, body, owner, this.#kind(owner) === 'session' ? owner : 0n);
+        const shownOwner = this.#kind(owner) === 'session' ? owner : 0n;
+        return this.#create(head, body, owner, shownOwner, foretold);
       }
       case 'delete':
       case 'deleteContainer':
-        return this.#outcome(body, body.txn.path, this.#delete(body.txn.path, head.zxid));
+        return this.#outcome(
+          body,
+          body.txn.path,
+          this.#delete(body.txn.path, head.zxid, foretold[0]),
+        );
       case 'setACL':
-        return this.#setAcl(body);
+        return this.#setAcl(body, foretold[0]);
       case 'check':
         return this.#outcome(body, body.txn.path, ok);
       case 'multi':
@@ -341,13 +353,16 @@ export class Tree {
     body: Extract<TxnBody, { type: 'create' | 'create2' | 'createTTL' | 'createContainer' }>,
     owner: bigint,
     shownOwner: bigint,
+    foretold: readonly Foretold[],
   ): Applied {
     const { path, data, acl } = body.txn;
     const above = parentPath(path);
-    const parent = this.nodes.find(above);
+    const foretoldParent = foretold[0];
+    const foretoldNode = foretold[1];
+    const parent = this.#at(above, foretoldParent);
     if (parent === noNode) return this.#outcome(body, path, noNodeErr);
     const aclId = this.acls.use(acl);
-    const there = this.nodes.find(path);
+    const there = foretoldNode === undefined ? this.nodes.find(path) : noNode;
     if (there !== noNode) {
       // Only a replay comes here. As in Apache, the ACL and, of a plain create, the counters are taken.
       this.acls.release(this.nodes.aclOf(there));
@@ -366,17 +381,19 @@ export class Tree {
       owner,
       shownOwner,
     });
-    this.#digest?.changed(node, path);
+    this.#digest?.changed(node, path, foretoldNode);
     const isQuota = above.startsWith(quotaRoot);
     // Usage is counted into the node at once; who made it is still shown what they made.
     const stat = isQuota ? this.nodes.statOf(node) : undefined;
     if (isQuota) this.#quotaMade(above, path);
     const quota = this.quotas.above(path);
     if (quota !== undefined) this.#use(quota, data === null ? 0 : data.length, 1);
-    this.#events.push(
-      { type: 'created', path, acl: this.acls.get(aclId) },
-      { type: 'childrenChanged', path: above, acl: this.aclOf(parent) },
-    );
+    if (this.tellsEvents) {
+      this.#events.push(
+        { type: 'created', path, acl: this.acls.get(aclId) },
+        { type: 'childrenChanged', path: above, acl: this.aclOf(parent) },
+      );
+    }
     const outcome = this.#outcome(body, path, ok, node);
     return stat === undefined ? outcome : { ...outcome, stat };
   }
@@ -444,9 +461,16 @@ export class Tree {
     return ownerKind(owner, this.extendedTypes);
   }
 
-  #delete(path: string, zxid: number): number {
+  /** The node at `path`: where who foretold it has found it, or looked for. */
+  #at(path: string, foretold: Foretold | undefined): number {
+    return foretold === undefined || foretold.node === noNode
+      ? this.nodes.find(path)
+      : foretold.node;
+  }
+
+  #delete(path: string, zxid: number, foretoldParent?: Foretold): number {
     const above = parentPath(path);
-    const parent = this.nodes.find(above);
+    const parent = this.#at(above, foretoldParent);
     if (parent === noNode) return noNodeErr;
     // Also when the child is gone: a replay must leave the parent as the first run did.
     const pzxid = this.nodes.pzxid(parent);
@@ -474,35 +498,41 @@ export class Tree {
     }
     const quota = this.quotas.above(path);
     if (quota !== undefined) this.#use(quota, -bytes, -1);
-    this.#events.push(
-      { type: 'deleted', path, acl },
-      { type: 'childrenChanged', path: above, acl: this.aclOf(parent) },
-    );
+    if (this.tellsEvents) {
+      this.#events.push(
+        { type: 'deleted', path, acl },
+        { type: 'childrenChanged', path: above, acl: this.aclOf(parent) },
+      );
+    }
     return ok;
   }
 
-  #setData(head: TxnHead, body: Extract<TxnBody, { type: 'setData' | 'reconfig' }>): Applied {
+  #setData(
+    head: TxnHead,
+    body: Extract<TxnBody, { type: 'setData' | 'reconfig' }>,
+    foretold: Foretold | undefined,
+  ): Applied {
     const { path, data, version } = body.txn;
-    const node = this.nodes.find(path);
+    const node = this.#at(path, foretold);
     if (node === noNode) return this.#outcome(body, path, noNodeErr);
     const difference = (data === null ? 0 : data.length) - this.nodes.dataBytes(node);
     this.nodes.setData(node, data);
     this.nodes.setModified(node, head.zxid, head.timeMs, version);
-    this.#digest?.changed(node, path);
+    this.#digest?.changed(node, path, foretold);
     const quota = this.quotas.above(path);
     if (quota !== undefined) this.#use(quota, difference, 0);
     this.#dataSize += difference;
-    this.#events.push({ type: 'dataChanged', path, acl: this.aclOf(node) });
+    if (this.tellsEvents) this.#events.push({ type: 'dataChanged', path, acl: this.aclOf(node) });
     return this.#outcome(body, path, ok, node);
   }
 
-  #setAcl(body: Extract<TxnBody, { type: 'setACL' }>): Applied {
+  #setAcl(body: Extract<TxnBody, { type: 'setACL' }>, foretold: Foretold | undefined): Applied {
     const { path, acl, version } = body.txn;
-    const node = this.nodes.find(path);
+    const node = this.#at(path, foretold);
     if (node === noNode) return this.#outcome(body, path, noNodeErr);
     const old = this.nodes.aclOf(node);
     this.nodes.setAcl(node, this.acls.use(acl), version);
-    this.#digest?.changed(node, path);
+    this.#digest?.changed(node, path, foretold);
     this.acls.release(old);
     return this.#outcome(body, path, ok, node);
   }
@@ -517,7 +547,7 @@ export class Tree {
         const err = part.type === 'error' ? part.txn.err : i < culprit ? ok : inconsistentErr;
         return { type: 'error', err, path: '', node: noNode };
       }
-      const applied = this.#part(head, part);
+      const applied = this.#part(head, part, nothingForetold);
       if (applied.node === noNode || applied.stat !== undefined) return applied;
       return { ...applied, stat: this.nodes.statOf(applied.node) };
     });
