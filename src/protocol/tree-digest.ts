@@ -210,30 +210,28 @@ export function nodeDigest(path: string, data: Uint8Array | null, stat: StatPers
   return crc32(scratch.subarray(0, at));
 }
 
-/** A sum's value at one moment, in two halves as a Writer's `longHalves` takes them. */
+/** A sum's value at one moment, in two halves as a Writer's `longHalves` takes them: ints, with a sign. */
 export interface DigestHalves {
   readonly high: number;
   readonly low: number;
 }
 
-/** The running sum, as two halves: it changes with every write, and a BigInt would be made each time. */
+/** The running sum, as two ints: it changes with every write, and anything larger would be made anew. */
 export class TreeDigest implements DigestHalves {
   #high = 0;
   #low = 0;
 
   /** A CRC, with or without a sign. */
   add(nodeDigest: number): void {
-    this.#low += nodeDigest >>> 0;
-    if (this.#low < half) return;
-    this.#low -= half;
-    this.#high = (this.#high + 1) % half;
+    const low = (this.#low >>> 0) + (nodeDigest >>> 0);
+    this.#low = low | 0;
+    if (low >= half) this.#high = (this.#high + 1) | 0;
   }
 
   remove(nodeDigest: number): void {
-    this.#low -= nodeDigest >>> 0;
-    if (this.#low >= 0) return;
-    this.#low += half;
-    this.#high = (this.#high + half - 1) % half;
+    const low = (this.#low >>> 0) - (nodeDigest >>> 0);
+    this.#low = low | 0;
+    if (low < 0) this.#high = (this.#high - 1) | 0;
   }
 
   replace(before: number, after: number): void {
@@ -242,8 +240,8 @@ export class TreeDigest implements DigestHalves {
   }
 
   set({ high, low }: DigestHalves): void {
-    this.#high = high;
-    this.#low = low;
+    this.#high = high | 0;
+    this.#low = low | 0;
   }
 
   clear(): void {
@@ -274,7 +272,7 @@ export class TreeDigest implements DigestHalves {
 }
 
 function digestValue({ high, low }: DigestHalves): bigint {
-  return BigInt.asIntN(64, (BigInt(high) << 32n) | BigInt(low));
+  return BigInt.asIntN(64, (BigInt(high) << 32n) | BigInt(low >>> 0));
 }
 
 export function digestText(digest: DigestHalves | bigint): string {

@@ -127,7 +127,7 @@ test('what is foretold, what is kept and what a walk adds up to are one', () => 
         const underWay: { head: TxnHead; body: TxnBody; changes: Changes; digest: bigint }[] = [];
         const land = () => {
           const { head, body, changes, digest } = underWay.shift()!;
-          tree.apply(head, body);
+          tree.apply(head, body, changes); // with what the outlook has found, as the server does
           outlook.settle(changes);
           seen.set(body.type, (seen.get(body.type) ?? 0) + 1);
           expect(tree.digest!.value).toBe(digest);
@@ -142,7 +142,7 @@ test('what is foretold, what is kept and what a walk adds up to are one', () => 
           const body = prepared(wanted, sessionId, changes);
           if (typeof body === 'number') continue;
           const { high, low } = outlook.digest!;
-          const digest = BigInt.asIntN(64, (BigInt(high) << 32n) | BigInt(low));
+          const digest = BigInt.asIntN(64, (BigInt(high) << 32n) | BigInt(low >>> 0));
           underWay.push({ head, body, changes, digest });
           while (underWay.length > depth) land();
         }

@@ -98,8 +98,8 @@ export class OpLatencies {
     this.#touched.length = 0;
   }
 
-  record(code: number, ms: number): void {
-    this.#of((code + codeShift) & (codes - 1)).record(ms);
+  record(code: number, ms: number, times = 1): void {
+    this.#of((code + codeShift) & (codes - 1)).record(ms, times);
   }
 
   /** By the op's number; only those that were asked for. */
