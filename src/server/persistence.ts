@@ -291,10 +291,11 @@ class DiskLog implements TxnLog {
     this.#schedulePurge();
   }
 
-  async append(batch: readonly LoggedTxn[]): Promise<void> {
+  async append(batch: readonly LoggedTxn[], isQuiet = false): Promise<void> {
     if (this.#broken !== undefined) throw this.#broken;
     const { bytes, ends } = this.#encode(batch);
-    await this.#writer.appendEntries(bytes, ends);
+    // A snapshot keeps the disk busy.
+    await this.#writer.appendEntries(bytes, ends, isQuiet && this.#snapshotting === undefined);
     this.#sinceSnapshot += batch.length;
     if (this.#sinceSnapshot < this.#nextSnapshotAfter || this.#snapshotting !== undefined) return;
     // After the batch was applied: what is durable and not in the tree yet would only be replayed.

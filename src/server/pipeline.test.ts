@@ -1,6 +1,9 @@
 import { expect, test } from 'vitest';
-import { type Deferred, deferred } from '../support/index.ts';
+import { type Deferred, deferred, ManualClock } from '../support/index.ts';
 import { RawClient, startTestServer } from '../testing/index.ts';
+import type { Call } from './call.ts';
+import { Pipeline } from './pipeline.ts';
+import { ServerStats } from './stats.ts';
 import type { LoggedTxn, TxnLog } from './txn-log.ts';
 
 const open = [{ perms: 31, id: { scheme: 'world', id: 'anyone' } }];
@@ -231,4 +234,37 @@ test('a session that moves does not read behind its own writes', async () => {
   held.release();
 
   expect((await moved.reply(read)).err).toBe(0);
+});
+
+test('the log is told when hardly anybody else would wait for a sync', async () => {
+  const told: (boolean | undefined)[] = [];
+  const log: TxnLog = {
+    append: async (_batch, isQuiet) => void told.push(isQuiet),
+    close: async () => {},
+  };
+  const clock = new ManualClock();
+  const stats = new ServerStats(0);
+  const pipeline = new Pipeline(log, clock, stats, {
+    batchBegun: () => {},
+    committed: () => {},
+    batchDone: () => {},
+    slow: () => {},
+    failed: (error) => {
+      throw error;
+    },
+  });
+  const write = async (calls: number, packets: number, ms: number) => {
+    stats.packetsReceived += packets;
+    clock.advance(ms);
+    for (let i = 0; i < calls; i++) pipeline.submit({} as Call);
+    await pipeline.idle();
+    return told.at(-1);
+  };
+
+  expect(await write(1, 1, 1)).toBe(false); // too early to tell
+  expect(await write(1, 40, 10)).toBe(true);
+  expect(await write(5, 5, 10)).toBe(false); // a load of writes
+  expect(await write(1, 1, 10)).toBe(true);
+  expect(await write(1, 500, 10)).toBe(false); // many read
+  expect(await write(1, 1, 10)).toBe(true);
 });

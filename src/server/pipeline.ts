@@ -25,6 +25,12 @@ export interface PipelineEnds {
   failed(error: Error): void;
 }
 
+/** How often it is looked at how much is asked. */
+const rateWindowMs = 5;
+const quietPacketsPerMs = 10;
+/** More at a time is a load, where reading and writing side by side gains more. */
+const quietTxnsMax = 4;
+
 export class Pipeline {
   readonly #log: TxnLog;
   readonly #ends: PipelineEnds;
@@ -34,12 +40,17 @@ export class Pipeline {
   #busy = false;
   #hasFailed = false;
   #idle: (() => void)[] = [];
+  /** Requests of late, and since when they are counted. Nothing is known at first. */
+  #packetsPerMs = Infinity;
+  #rateFromMs: number;
+  #rateFromPackets = 0;
 
   constructor(log: TxnLog, clock: Clock, stats: ServerStats, ends: PipelineEnds) {
     this.#log = log;
     this.#clock = clock;
     this.#stats = stats;
     this.#ends = ends;
+    this.#rateFromMs = clock.nowMs();
   }
 
   /** Calls that wait for the log to take them. */
@@ -65,10 +76,22 @@ export class Pipeline {
     const batch = this.#next;
     this.#next = [];
     const startMs = this.#clock.nowMs();
-    this.#log.append(batch).then(
+    this.#log.append(batch, this.#isQuiet(batch.length, startMs)).then(
       () => this.#commit(batch, startMs),
       (error) => this.#fail(error),
     );
+  }
+
+  /** Whether so little is asked that a sync could be waited for: about one request would come meanwhile. */
+  #isQuiet(txns: number, nowMs: number): boolean {
+    const elapsedMs = nowMs - this.#rateFromMs;
+    if (elapsedMs >= rateWindowMs) {
+      const { packetsReceived } = this.#stats;
+      this.#packetsPerMs = (packetsReceived - this.#rateFromPackets) / elapsedMs;
+      this.#rateFromMs = nowMs;
+      this.#rateFromPackets = packetsReceived;
+    }
+    return txns <= quietTxnsMax && this.#packetsPerMs <= quietPacketsPerMs;
   }
 
   #commit(batch: readonly Call[], startMs: number): void {

@@ -135,21 +135,27 @@ export async function startServer(options: ServerOptions = {}): Promise<RunningS
 
   let restoring: Promise<number> | undefined;
   const replace = async (restoration: Restoration): Promise<number> => {
-    await life.stop();
+    let zxid: number | undefined;
+    let why: unknown;
     try {
+      await life.stop();
       const { engine, persistence } = life;
-      return await restoration.write(
+      zxid = await restoration.write(
         Math.max(engine.lastZxid, Number(persistence!.lastDurableZxid)),
       );
-    } finally {
-      // With what was brought, or, where it could not be written, with what was there before.
-      try {
-        life = await begin();
-        life.engine.refusesWrites = disk?.isLow ?? false;
-      } catch (error) {
-        onFailed(error as Error);
-      }
+    } catch (error) {
+      why = error;
     }
+    // With what was brought, or, where it could not be written, with what was there before.
+    try {
+      life = await begin();
+      life.engine.refusesWrites = disk?.isLow ?? false;
+    } catch (error) {
+      onFailed(error as Error);
+      throw error;
+    }
+    if (zxid === undefined) throw why;
+    return zxid;
   };
   const restore = async (upload: AsyncIterable<Uint8Array>): Promise<number> => {
     if (restoring !== undefined) throw new Error('another restore is under way');

@@ -17,8 +17,9 @@ export interface TxnLog {
   /**
    * Resolves once every txn of the batch would survive a loss of power. A rejection is final: the
    * server acknowledges nothing more and stops. Called with the next batch only after it resolved.
+   * `isQuiet`: hardly anybody else is there who would wait if this were done before anything else.
    */
-  append(batch: readonly LoggedTxn[]): Promise<void>;
+  append(batch: readonly LoggedTxn[], isQuiet?: boolean): Promise<void>;
   close(): Promise<void>;
 }
 

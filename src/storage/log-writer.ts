@@ -65,6 +65,7 @@ interface Batch {
   /** Where its last entry begins. */
   lastAt: number;
   readonly startsFile: boolean;
+  isQuiet: boolean;
   readonly done: Deferred<void>;
 }
 
@@ -141,9 +142,10 @@ export class LogWriter {
 
   /**
    * The same for txns that stand in one stretch of memory, each with room around it for the rest of its
-   * entry (`beginEntry`, `endEntry`), which is filled in here. One copy takes all of them.
+   * entry (`beginEntry`, `endEntry`), which is filled in here. One copy takes all of them. `isQuiet`: the
+   * caller has nothing better to do meanwhile (`StoredFile.sync`).
    */
-  appendEntries(bytes: Buffer, ends: readonly number[]): Promise<void> {
+  appendEntries(bytes: Buffer, ends: readonly number[], isQuiet = false): Promise<void> {
     try {
       this.#check(bytes, ends);
     } catch (error) {
@@ -164,7 +166,9 @@ export class LogWriter {
     }
     this.#take(bytes, from, at, last);
     this.#lastZxid = zxidOfTxn(bytes, last + entryHeadBytes);
-    const { done } = this.#queue.at(-1)!;
+    const batch = this.#queue.at(-1)!;
+    const { done } = batch;
+    batch.isQuiet = isQuiet && this.#draining === undefined;
     this.#draining ??= this.#drain();
     return done.promise;
   }
@@ -229,6 +233,7 @@ export class LogWriter {
       firstZxid,
       lastAt: 0,
       startsFile: this.#startsFile,
+      isQuiet: false,
       done: deferred(),
     };
     batch.done.promise.catch(() => {}); // an append of several batches looks at the last one alone
@@ -260,7 +265,7 @@ export class LogWriter {
     const end = log.position + batch.length;
     if (!log.space.has(end)) await log.space.reserve(end);
     await log.file.write(batch.bytes.subarray(0, batch.length), log.position);
-    if (!this.#options.unsafeNoFsync) await log.file.sync();
+    if (!this.#options.unsafeNoFsync) await log.file.sync(batch.isQuiet);
     log.position = end;
     log.space.ahead(end);
     this.#mark?.moveTo({ log: log.zxid, offset: end });
