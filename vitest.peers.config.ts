@@ -1,7 +1,10 @@
 import { defineConfig } from 'vitest/config';
 import { findZooKeepers } from './test/peers/zookeeper.ts';
 
-/** The stories once more for every real ZooKeeper that is here, and the tests that need one anyway. */
+/**
+ * The stories once more for every real ZooKeeper that is here, the tests that need one anyway, and those of
+ * the console's page, which need a real browser.
+ */
 export default defineConfig(async () => {
   const { found } = await findZooKeepers();
   return {
@@ -23,6 +26,15 @@ export default defineConfig(async () => {
         {
           extends: true as const,
           test: { name: 'peers', include: ['test/peers/**/*.test.ts'] },
+        },
+        {
+          extends: true as const,
+          test: {
+            name: 'browser',
+            include: ['test/browser/*.test.ts'],
+            testTimeout: 120_000,
+            hookTimeout: 180_000,
+          },
         },
       ],
     },

@@ -2,7 +2,7 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { connect } from 'drover';
-import { Semaphore } from 'drover/recipes';
+import { Semaphore, SemaphoreMutex } from 'drover/recipes';
 
 const zk = await connect(process.env.ZK_SERVERS ?? '127.0.0.1:2181');
 try {
@@ -18,6 +18,9 @@ try {
       }),
     ),
   );
+  // A semaphore of one, as Curator's InterProcessSemaphoreMutex lays it out.
+  const report = new SemaphoreMutex(zk, '/semaphores/report');
+  await report.hold(() => console.log('one alone writes the report'));
 } finally {
   await zk.close();
 }

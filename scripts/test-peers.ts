@@ -5,7 +5,8 @@
 
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { findKafka } from '../test/peers/kafka/fetch.ts';
+import { findConfluent } from '../test/peers/kafka/confluent.ts';
+import { findKafka, findOldKafka } from '../test/peers/kafka/fetch.ts';
 import { findZooKeepers } from '../test/peers/zookeeper.ts';
 import { aptInstall, reason } from '../test/peers/zookeeper-fetch.ts';
 
@@ -15,6 +16,12 @@ for (const { name, version } of found) say(`using ${name} (ZooKeeper ${version})
 for (const { name, how } of missing) say(`${name} is missing: ${how}`);
 const kafka = await findKafka(say);
 say(typeof kafka === 'string' ? `kafka is missing: ${kafka}` : `using Kafka ${kafka.version}`);
+const old = await findOldKafka(say);
+say(
+  typeof old === 'string' ? `old Kafka is missing: ${old}` : `using Kafka ${old.version} as well`,
+);
+const confluent = findConfluent();
+if (typeof confluent === 'string') say(`left out: ${confluent}`);
 // The console's page is looked at in a real browser.
 if (!existsSync('/usr/bin/chromium') && process.env.CHROMIUM === undefined) {
   await aptInstall(['chromium'], say).catch((error) => say(`no Chromium: ${reason(error)}`));

@@ -230,3 +230,31 @@ test('where the disk does not take it the server goes on with what it had', asyn
     { fs },
   );
 });
+
+test('a server that can not begin again says so to who asked, and stops', async () => {
+  let isBroken = false;
+  const fs = {
+    ...realFileSystem,
+    list: (folder: string) =>
+      isBroken ? Promise.reject(new Error('the disk is gone')) : realFileSystem.list(folder),
+    rename: async (from: string, to: string) => {
+      await realFileSystem.rename(from, to);
+      isBroken = to.includes('snapshot.') && server !== undefined;
+    },
+  };
+  let server: RunningServer | undefined;
+  await held(
+    async ({ snapshot, restore, ...more }) => {
+      const bytes = await snapshot();
+      server = more.server;
+
+      const { status, body } = await restore(bytes);
+
+      expect(status).toBe(500);
+      expect(body.error).toContain('the disk is gone');
+      expect((await server.failed).message).toContain('the disk is gone');
+    },
+    isOn,
+    { fs },
+  );
+});

@@ -325,7 +325,7 @@ describe.skipIf(!hasPty)('in a terminal', () => {
     const command = ['deleteall', '/a', '--server', `127.0.0.1:${server.port}`];
 
     const no = new Terminal(command);
-    await no.hears(/delete \/a and 1 nodes below it.*\[y\/N\] $/);
+    await no.hears(/delete \/a and 1 node below it.*\[y\/N\] $/);
     no.type('no\r');
     expect(await no.ended).toBe(9);
     expect(await client.exists('/a/b')).not.toBeNull();

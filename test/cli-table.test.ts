@@ -146,7 +146,7 @@ describe('--json', () => {
   /** Those that this test can't run in passing, and where they are run. */
   const elsewhere: Readonly<Record<string, string>> = {
     watch: 'test/stories/cli-trees.test.ts',
-    edit: 'test/cli-shell.test.ts',
+    edit: 'test/stories/cli-edit.test.ts',
     reconfig: 'test/stories/cli-access.test.ts',
     serve: 'test/cli.test.ts',
     console: 'test/console.test.ts',

@@ -6,7 +6,7 @@
 import { request } from 'node:http';
 import type { Target } from '../src/cli/command.ts';
 import { commands } from '../src/cli/commands.ts';
-import { openConsole } from '../src/cli/console.ts';
+import { type OpenConsole, openConsole } from '../src/cli/console.ts';
 import { type Client, connect } from '../src/client/index.ts';
 import type { ConsoleOptions, RunningConsole } from '../src/console/index.ts';
 import { type RunningServer, startServer } from '../src/server/index.ts';
@@ -48,6 +48,7 @@ const frameBytesMax = 64 * 1024 * 1024;
 /** With a server of its own, in memory. */
 export async function startConsoleInTest(
   options: Partial<ConsoleOptions> = {},
+  open: Partial<OpenConsole> = {},
 ): Promise<ConsoleInTest> {
   const server = await startServer({
     port: 0,
@@ -57,7 +58,7 @@ export async function startConsoleInTest(
     limits: { connectionsPerAddressMax: 0 },
   });
   try {
-    const asked = await consoleAt(server.address, options);
+    const asked = await consoleAt(server.address, options, open);
     const client = await connect(server.address, { frameBytesMax });
     return {
       ...asked,
@@ -79,6 +80,7 @@ export async function startConsoleInTest(
 export async function consoleAt(
   servers: string,
   options: Partial<ConsoleOptions> = {},
+  open: Partial<OpenConsole> = {},
 ): Promise<ConsoleAsked> {
   const said: string[] = [];
   const target: Target = {
@@ -93,6 +95,7 @@ export async function consoleAt(
     commands,
     environment: {},
     say: (sentence) => said.push(sentence),
+    ...open,
     options: { port: 0, write: true, ...options },
   });
   const host = `127.0.0.1:${console.port}`;

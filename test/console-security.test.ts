@@ -27,6 +27,10 @@ import {
   startConsoleInTest,
 } from './console-run.ts';
 
+/** How many times as much is tried as in CI: CONSOLE_FUZZ=100 takes minutes. */
+const fuzz = Number(process.env.CONSOLE_FUZZ ?? 1);
+const fuzzTime = { timeout: 20_000 + 20_000 * fuzz };
+
 const token = 'canary-token-0815';
 const viewToken = 'canary-viewer-4711';
 
@@ -35,6 +39,9 @@ const inputs: Readonly<Record<string, object | string>> = {
   '/api/login': { token },
   '/api/children': 'path=/',
   '/api/node': 'path=/kept',
+  '/api/paths': 'text=/ke',
+  '/api/node/below': 'path=/kept',
+  '/api/node/watches': 'path=/kept',
   '/api/history': 'path=/kept',
   '/api/find': 'path=/&text=kept',
   '/api/export': 'path=/kept',
@@ -53,6 +60,7 @@ const inputs: Readonly<Record<string, object | string>> = {
   '/api/node/delete': { paths: ['/kept'], confirm: 'kept', count: 1 },
   '/api/import': { path: '/in', nodes: [{ path: '', data: null }], dryRun: false },
   '/api/audit/undo': { id: 1 },
+  '/api/bench': { what: 'writes', inFlight: 1 },
   '/api/shell': { line: 'create /by-shell' },
   '/api/alignment/rule': { name: 'g', rule: { mode: 'off', stepMs: 1 } },
   '/api/groups/reset': { name: 'g', to: '0', dryRun: false },
@@ -457,7 +465,7 @@ describe('hostile nodes', () => {
     expect(zk.said.join()).toContain('\\u202eevil');
   });
 
-  test('whatever is sent is refused or done, and never a fault of ours', async () => {
+  test('whatever is sent is refused or done, and never a fault of ours', fuzzTime, async () => {
     await using zk = await startConsoleInTest();
     const csrf = (await zk.get('/api/session')).json.csrf;
     const headers = {
@@ -508,7 +516,10 @@ describe('hostile nodes', () => {
         async (route, given, isBroken) => {
           if (typeof given.line === 'string') given.line = `no ${given.line}`;
           const query = new URLSearchParams(
-            Object.entries(given).map(([name, value]): [string, string] => [name, String(value)]),
+            Object.entries(given).map(([name, value]): [string, string] => [
+              name,
+              typeof value === 'string' ? value : JSON.stringify(value),
+            ]),
           );
           const body = isBroken ? JSON.stringify(given).slice(1) : JSON.stringify(given);
           const answer =
@@ -520,7 +531,7 @@ describe('hostile nodes', () => {
           );
         },
       ),
-      { numRuns: 150 },
+      { numRuns: 150 * fuzz },
     );
     expect(zk.said.filter((line) => line.includes(' at '))).toEqual(
       zk.said.filter((line) => / by editor at 127/.test(line)),
@@ -604,7 +615,7 @@ describe('paths that lead elsewhere', () => {
     expect((await zk.get('/assets/a.js')).text).toBe('ours()');
   });
 
-  test('no request gets a file that the build did not make', async () => {
+  test('no request gets a file that the build did not make', fuzzTime, async () => {
     const steps = fc.constantFrom(
       '..',
       '.',
@@ -639,7 +650,7 @@ describe('paths that lead elsewhere', () => {
         expect([parts, text.includes('canary')]).toEqual([parts, false]);
         expect(status !== 200 || isIndex || known.has(text)).toBe(true);
       }),
-      { numRuns: 300 },
+      { numRuns: 300 * fuzz },
     );
     for (const path of [
       '/link.html',
@@ -665,7 +676,9 @@ describe('paths that lead elsewhere', () => {
   });
 });
 
-test('a large node of children is served by the page, and nothing asks for all their Stats', async () => {
+test('a large node of children is served by the page, and nothing asks for all their Stats', {
+  timeout: 120_000,
+}, async () => {
   await using zk = await startConsoleInTest();
   const count = 20_000;
   await zk.client.create('/many');

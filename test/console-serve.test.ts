@@ -77,6 +77,27 @@ test('the life of a node is told out of the logs, without what its ACL hides', a
   }
 });
 
+test('who was in sync is told out of the logs, from before the console too', async () => {
+  const dataDir = mkdtempSync(join(tmpdir(), 'drover-timeline-'));
+  try {
+    await using zk = await startBoth({ dataDir });
+    const state = (isr: number[]) =>
+      JSON.stringify({ controller_epoch: 1, leader: 1, version: 1, leader_epoch: 0, isr });
+    const topic = JSON.stringify({ version: 1, partitions: { 0: [1, 2] } });
+    await zk.client.create('/brokers/topics/t', { data: topic, parents: true });
+    const path = '/brokers/topics/t/partitions/0/state';
+    await zk.client.create(path, { data: state([1, 2]), parents: true });
+    for (const isr of [[1], [1, 2]]) await zk.client.set(path, state(isr));
+
+    const { from, states } = await zk.get('/api/kafka/timeline?name=t&partition=0');
+
+    expect(from).toBe('logs');
+    expect(states.map(({ isr }: { isr: number[] }) => isr)).toEqual([[1, 2], [1], [1, 2]]);
+  } finally {
+    rmSync(dataDir, { recursive: true, force: true });
+  }
+});
+
 test('every column is known, whatever the whitelist of words', async () => {
   await using zk = await startBoth();
   await zk.client.create('/x', { mode: 'ephemeral' });
@@ -84,9 +105,23 @@ test('every column is known, whatever the whitelist of words', async () => {
   const { servers, quorum } = await zk.get('/api/overview');
   expect(servers).toMatchObject([{ role: 'standalone', isBrief: false, ephemerals: 1 }]);
   expect(quorum.hasQuorum).toBe(true);
-  expect((await zk.get('/api/sessions')).unknown).toEqual([]);
+  const { rows, unknown } = await zk.get('/api/sessions');
+  expect(unknown).toEqual([]);
+  for (const { expiresMs, timeoutMs } of rows) {
+    expect(expiresMs - Date.now()).toBeGreaterThan(0);
+    expect(expiresMs - Date.now()).toBeLessThan(timeoutMs + 60_000);
+  }
+  await zk.client.get('/x', { watch: () => {} });
+  await zk.client.children('/', { watch: () => {} });
+  const watched = await zk.get('/api/node/watches?path=/x');
+  expect(watched).toMatchObject({ sessions: [expect.any(String)], kinds: ['data'], unknown: [] });
+  const { kinds } = await zk.get('/api/watches');
+  expect(kinds).toMatchObject({ data: 1, children: 1, recursive: 1 });
+  for (const path of ['/y', '/z']) await zk.client.create(path);
   const { ops } = await zk.get('/api/metrics');
-  expect(ops.map((one: { op: string }) => one.op)).toEqual(['reads', 'writes', 'log batches']);
+  const names = ops.map((one: { op: string }) => one.op);
+  expect(names).toEqual(expect.arrayContaining(['create2', 'getData', 'getChildren']));
+  expect(ops.find((one: { op: string }) => one.op === 'create2')).toMatchObject({ count: 2 });
 });
 
 test('an editor ends a session, but not the console’s own', async () => {
@@ -150,6 +185,8 @@ test('the demo shows every page alive', { timeout: 60_000 }, async () => {
     expect(replay.partitions).toHaveLength(6);
     expect(replay.limitMs).not.toBeNull();
     expect(replay.members.filter((one: { isLeader: boolean }) => one.isLeader)).toHaveLength(1);
+    expect(replay.left).toMatch(/^\d+$/);
+    expect(replay.ratePerS).toEqual(expect.any(Number));
   });
   await eventually(async () => {
     const { recipes } = await zk.get('/api/recipes?path=/demo');

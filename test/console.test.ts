@@ -414,34 +414,6 @@ test('drover console refuses what would be unsafe, before it listens', async () 
   expect(missing.err).toContain("can't be read (ENOENT)");
 });
 
-test('offsets of a stopped group are shown, then set; those that a member reads are left alone', async () => {
-  await using zk = await startConsoleInTest();
-  for (const partition of ['0', '1']) {
-    const path = `/consumers/g/offsets/orders/${partition}`;
-    await zk.client.create(path, { data: '10', parents: true });
-  }
-  await zk.client.create('/consumers/g/owners/orders', { parents: true });
-  await zk.client.create('/consumers/g/owners/orders/1', { data: 'me-0', mode: 'ephemeral' });
-  const ask = (body: object) => zk.post('/api/groups/reset', { name: 'g', ...body });
-  const outcomes = async (body: object) =>
-    (await ask(body)).json.resets.map(
-      (one: { after: string; outcome: string }) => `${one.after} ${one.outcome}`,
-    );
-
-  expect(await outcomes({ shiftBy: '-4' })).toEqual(['6 wouldSet', '6 wouldSet']);
-  expect((await zk.client.get('/consumers/g/offsets/orders/0')).data?.toString()).toBe('10');
-  expect(await outcomes({ shiftBy: '-4', dryRun: false })).toEqual(['6 set', '6 owned']);
-  expect((await zk.client.get('/consumers/g/offsets/orders/0')).data?.toString()).toBe('6');
-  expect((await zk.client.get('/consumers/g/offsets/orders/1')).data?.toString()).toBe('10');
-  expect((await zk.get('/api/audit')).json.entries).toMatchObject([
-    { action: 'offsets', count: 1 },
-  ]);
-  expect((await ask({ to: 'latest' })).status).toBe(501);
-  expect((await ask({})).status).toBe(400);
-  expect((await ask({ to: '1', shiftBy: '1' })).status).toBe(400);
-  expect((await ask({ to: '1', topic: 'none' })).status).toBe(404);
-});
-
 test('the rule of an aligned group is changed and taken back', async () => {
   await using zk = await startConsoleInTest();
   await setRule(zk.client, 'replay', { period: '60s' });

@@ -4,9 +4,20 @@
  */
 
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join, resolve } from 'node:path';
+import { basename, join, resolve } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startTestServer } from '../src/testing/index.ts';
 
@@ -82,6 +93,117 @@ test('the command line is put together and runs', async () => {
 
   expect(result).toEqual({ stdout: 'zookeeper\n', stderr: '', status: 0 });
 });
+
+test('a quick command loads no more than it needs', async () => {
+  await using server = await startTestServer();
+  const witness = join(home, 'witness.cjs');
+  writeFileSync(
+    witness,
+    `process.on('exit', () => {
+      const builtin = process.moduleLoadList.map((name) => name.replace(/^NativeModule /, ''));
+      const files = Object.keys(require.cache);
+      require('node:fs').writeFileSync('loaded.json', JSON.stringify({ builtin, files }));
+    });`,
+  );
+  const bin = join(root, 'dist/bin/drover.js');
+  const args = ['ls', '/', '--server', `127.0.0.1:${server.port}`];
+
+  const result = await run(['-r', witness, bin, ...args]);
+
+  expect(result).toEqual({ stdout: 'zookeeper\n', stderr: '', status: 0 });
+  const { builtin, files } = JSON.parse(readFileSync(join(home, 'loaded.json'), 'utf8'));
+  for (const name of ['tls', 'crypto', 'dns/promises', 'internal/modules/esm/translators']) {
+    expect(builtin).not.toContain(name);
+  }
+  const names = files
+    .map((file: string) => basename(file))
+    .filter((name: string) => name !== 'witness.cjs');
+  expect(names).toHaveLength(3); // drover.js, core.js and what joins modules
+});
+
+test('without what V8 compiled of it at the build, or with it broken, the command runs all the same', async () => {
+  await using server = await startTestServer();
+  const copy = join(home, 'bin');
+  cpSync(join(root, 'dist/bin'), copy, { recursive: true });
+  const cache = join(copy, `core-${process.versions.v8}.cache`);
+  const args = [join(copy, 'drover.js'), 'ls', '/', '--server', `127.0.0.1:${server.port}`];
+
+  writeFileSync(cache, readFileSync(cache).subarray(0, 1_000));
+  const broken = await run(args);
+  rmSync(cache);
+  const without = await run(args);
+
+  expect(broken).toEqual({ stdout: 'zookeeper\n', stderr: '', status: 0 });
+  expect(without).toEqual(broken);
+});
+
+test('what is not needed by all is loaded by those who need it', async () => {
+  await using server = await startTestServer();
+  const bin = join(root, 'dist/bin/drover.js');
+
+  const help = await run([bin, 'ls', '--help']);
+  const columns = await run([bin, 'status', '--server', `127.0.0.1:${server.port}`]);
+  const wrong = await run([bin, 'ls', '--nonsense']);
+
+  expect(help).toMatchObject({ stderr: '', status: 0 });
+  expect(help.stdout).toMatch(/^Usage: drover ls/);
+  expect(help.stdout).toContain('host:port,…[/chroot]');
+  expect(wrong).toMatchObject({ stdout: '', status: 2 });
+  expect(columns.stdout).toMatch(/^SERVER +ROLE/);
+});
+
+test('every part of the command loads', () => {
+  const parts = readdirSync(join(root, 'dist/bin')).filter((name) => /-.*\.js$/.test(name));
+  const program = `
+    process.argv = [process.argv[0], 'drover', 'version'];
+    for (const part of ${JSON.stringify(parts)}) require(${JSON.stringify(join(root, 'dist/bin/'))} + part);`;
+
+  const result = node('parts.cjs', program);
+
+  expect(result).toMatchObject({ stderr: '', status: 0 });
+  expect(result.stdout).toMatch(/^drover \d/);
+  expect(parts.length).toBeGreaterThan(20);
+});
+
+test('a server goes on where its own program is taken away, as by an update', async () => {
+  const installed = join(home, 'installed');
+  cpSync(join(root, 'dist/bin'), join(installed, 'dist/bin'), { recursive: true });
+  cpSync(join(root, 'package.json'), join(installed, 'package.json'));
+  symlinkSync(join(root, 'node_modules'), join(installed, 'node_modules'));
+  const bin = join(installed, 'dist/bin/drover.js');
+  const child = spawn(process.execPath, [
+    bin,
+    'serve',
+    '--in-memory',
+    '--port',
+    '0',
+    '--words',
+    '*',
+    '--json',
+  ]);
+  const ended = once(child, 'close');
+  const [line] = await once(child.stdout.setEncoding('utf8'), 'data');
+  const port = /"address":"[^"]*:(\d+)"/.exec(line)?.[1];
+
+  rmSync(installed, { recursive: true });
+  const said = await Promise.all(
+    ['srvr', 'ruok', 'conf', 'srvr'].map((word) => ask(Number(port), word)),
+  );
+
+  expect(said[0]).toMatch(/^Zookeeper version: 3\.9\.5-drover-\d/);
+  expect(said[1]).toBe('imok');
+  expect(child.exitCode).toBeNull();
+  child.kill('SIGTERM');
+  expect((await ended)[0]).toBe(0);
+});
+
+async function ask(port: number, word: string): Promise<string> {
+  const socket = connect(port, '127.0.0.1');
+  socket.end(word);
+  let said = '';
+  for await (const chunk of socket) said += chunk;
+  return said;
+}
 
 /** The server stands in this process, so the program must not block it. */
 function runAsync(text: string) {

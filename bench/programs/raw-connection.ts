@@ -47,14 +47,23 @@ export class RawConnection {
     this.#socket = socket;
     this.#splitter = new FrameSplitter(frameBytesMax, (bytes, start) => this.#frame(bytes, start));
     socket.setNoDelay(true);
-    socket.on('data', (chunk) => this.#received(chunk));
+    socket.on('data', (chunk) => this.#received(chunk)); // never comes where there is an inlet
   }
 
-  /** Connects and has a session. A server that is starting may take a link and never say a word. */
-  static open(port: number, timeoutMs = 0): Promise<RawConnection> {
+  /**
+   * Connects and has a session. A server that is starting may take a link and never say a word. With
+   * an inlet every read goes into that one piece of memory.
+   */
+  static open(port: number, timeoutMs = 0, inlet?: Buffer): Promise<RawConnection> {
     return new Promise((resolve, reject) => {
-      const socket = net.connect({ host: '127.0.0.1', port });
-      const connection = new RawConnection(socket);
+      let connection: RawConnection;
+      const callback = (bytes: number) => {
+        connection.#received(inlet!.subarray(0, bytes));
+        return true; // goes on reading
+      };
+      const onread = inlet && { onread: { buffer: inlet, callback } };
+      const socket = net.connect({ host: '127.0.0.1', port, ...onread });
+      connection = new RawConnection(socket);
       socket.setTimeout(timeoutMs, () => socket.destroy());
       const failed = (error: Error) => {
         reject(error);

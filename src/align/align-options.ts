@@ -17,6 +17,7 @@ import type { PartitionPeriod } from './lane-options.ts';
 import type { LeaderStep } from './leader-options.ts';
 import type { Period } from './period-calls.ts';
 import { type Rule, type RuleInput, ruleOf } from './rule.ts';
+import { wholeSeconds } from './seed-layout.ts';
 
 export interface AlignOptions {
   /** All who share the partitions have the same. */
@@ -60,6 +61,8 @@ export interface AlignOptions {
   ) => void;
   /** Without a link to ZooKeeper, go on past the limit for so long, while the session lasts. Never. */
   readonly failOpenFor?: Duration;
+  /** Shares its limit with who knows the document's nodes alone, or those of the Java program. */
+  readonly layout?: 'seed' | 'java' | SharedLimit;
   /** The node that groups stand under. `/align`. */
   readonly root?: string;
   readonly consumerId?: string;
@@ -80,7 +83,19 @@ export interface AlignOptions {
   readonly onStep?: (step: LeaderStep, epoch: bigint) => void | Promise<void>;
 }
 
+/** A limit that moves only when everybody has reached it, also those who read by other means. */
+export interface SharedLimit {
+  readonly kind: 'seed' | 'java';
+  /** `/kafka-consumer-coordinator` unless said. */
+  readonly root?: string;
+  /** Where the first period begins, the same everywhere. `from` unless said. */
+  readonly startMs?: number;
+  /** Partitions that others read, by topic. None. */
+  readonly others?: Readonly<Record<string, readonly (number | string)[]>>;
+}
+
 export interface AlignSettings {
+  readonly shared: (SharedLimit & { readonly startMs: number }) | null;
   readonly rule: Rule;
   readonly readTime: ReadTime;
   readonly allowanceMs: number;
@@ -118,8 +133,10 @@ export function settingsOf(options: AlignOptions): AlignSettings {
   if (fromMs !== null && toMs !== null && toMs <= fromMs) {
     throw new ArgumentError('to', 'is not after from');
   }
+  const rule = ruleOf(options.mode);
   return {
-    rule: ruleOf(options.mode),
+    shared: sharedOf(options.layout, rule, fromMs),
+    rule,
     readTime: eventTimeOf(options.eventTime ?? 'timestamp'),
     allowanceMs: durationMs('outOfOrder', options.outOfOrder ?? 0, 0),
     idleAfterMs: durationMs('idleAfter', options.idleAfter ?? 30_000),
@@ -132,6 +149,29 @@ export function settingsOf(options: AlignOptions): AlignSettings {
     doubtShare,
     topicNames: topicNames as string[],
   };
+}
+
+function sharedOf(
+  layout: AlignOptions['layout'],
+  rule: Rule,
+  fromMs: number | null,
+): AlignSettings['shared'] {
+  if (layout === undefined) return null;
+  const shared = typeof layout === 'string' ? { kind: layout } : layout;
+  if (shared.kind !== 'seed' && shared.kind !== 'java') {
+    throw new ArgumentError('layout', `seed or java is wanted, not ${String(shared.kind)}`);
+  }
+  if (rule.mode !== 'period' || rule.lookAhead > 0) {
+    throw new ArgumentError('mode', 'a period without look-ahead is wanted: layout has no other');
+  }
+  const startMs = shared.startMs ?? fromMs;
+  if (startMs === null) {
+    const why = 'startMs, or from, is wanted: its periods are gone through one by one from there';
+    throw new ArgumentError('layout', why);
+  }
+  wholeSeconds('startMs', startMs);
+  wholeSeconds('period', rule.stepMs);
+  return { ...shared, startMs };
 }
 
 /** It becomes the name of a node, here and in Kafka's own layout. */

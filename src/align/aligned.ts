@@ -62,3 +62,20 @@ export interface AlignEvents {
   problem: [where: string, error: unknown];
   failOpen: [isOpen: boolean];
 }
+
+export function laneStatus(lane: Lane): LaneStatus {
+  const { topic, partition } = lane.owned;
+  const { state, positionMs, lag, isHeldBack, isInHand, lateRecords } = lane;
+  return {
+    topic,
+    partition,
+    state,
+    positionMs,
+    offset: lane.handover()?.offset ?? null,
+    lag,
+    isHeldBack,
+    isInHand,
+    records: lane.recordsHanded,
+    lateRecords,
+  };
+}

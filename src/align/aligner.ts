@@ -23,19 +23,18 @@
 
 import { EventEmitter } from 'node:events';
 import {
-  fixedTopics,
   GroupMember,
+  isOver,
   type KafkaRecord,
   keyOf,
   type OwnedPartition,
   type PartitionId,
   type TopicDirectory,
-  ZooKeeperTopics,
 } from '../kafka/index.ts';
 import { Election } from '../recipes/index.ts';
 import { type Clock, onAbort, systemClock } from '../support/index.ts';
 import { type AlignOptions, type AlignSettings, settingsOf } from './align-options.ts';
-import type { AlignEvents, AlignedBatch, AlignStatus, LaneStatus } from './aligned.ts';
+import { type AlignEvents, type AlignedBatch, type AlignStatus, laneStatus } from './aligned.ts';
 import { writeHandover } from './cuts.ts';
 import type { QuarantineReason } from './event-time.ts';
 import { HandOut } from './hand-out.ts';
@@ -46,8 +45,10 @@ import { LimitView } from './limit-view.ts';
 import { prepareGroup } from './prepare.ts';
 import { Progress } from './progress.ts';
 import { Reporter } from './reporter.ts';
-import { type AlignClient, isOver } from './session.ts';
+import { SeedBridge } from './seed-bridge.ts';
+import type { AlignClient } from './session.ts';
 import { Starts } from './starts.ts';
+import { directoryOf, partitionsOf } from './topics.ts';
 
 export class Aligner extends EventEmitter<AlignEvents> {
   readonly group: string;
@@ -62,8 +63,8 @@ export class Aligner extends EventEmitter<AlignEvents> {
   readonly #limits: LimitView;
   readonly #starts: Starts;
   readonly #election: Election;
-  readonly #progress = new Progress();
   readonly #lanes = new Map<string, Lane>();
+  readonly #progress = new Progress(this.#lanes);
   readonly #out: HandOut;
   readonly #life = new AbortController();
   readonly #running: Promise<void>;
@@ -89,7 +90,9 @@ export class Aligner extends EventEmitter<AlignEvents> {
       doubtShare,
     });
     this.#paths = alignPaths(options.group, options.root);
-    this.#directory = this.#topics();
+    this.#directory = directoryOf(client, options, ({ path, why }) =>
+      this.#problem(path, new Error(why)),
+    );
     const { clock, random } = { clock: this.#clock, random: options.random };
     const { assignment = {}, consumerId, debounceMs, releaseTimeoutMs } = options;
     this.#member = new GroupMember(
@@ -168,31 +171,13 @@ export class Aligner extends EventEmitter<AlignEvents> {
   }
 
   status(): AlignStatus {
-    const partitions = [...this.#lanes.values()].map((lane): LaneStatus => {
-      const { topic, partition } = lane.owned;
-      const { state, positionMs, lag, isHeldBack, isInHand, lateRecords } = lane;
-      const offset = lane.handover()?.offset ?? null;
-      const records = lane.recordsHanded;
-      return {
-        topic,
-        partition,
-        state,
-        positionMs,
-        offset,
-        lag,
-        isHeldBack,
-        isInHand,
-        records,
-        lateRecords,
-      };
-    });
     return {
       id: this.id,
       limit: this.limit,
       isLeading: this.isLeading,
       isInDoubt: this.#out.isInDoubt,
       isFailingOpen: this.#limits.isOpen,
-      partitions,
+      partitions: [...this.#lanes.values()].map(laneStatus),
       records: this.#out.records,
       quarantined: this.#quarantined,
       waitingShare: this.#out.waitingShare,
@@ -220,8 +205,8 @@ export class Aligner extends EventEmitter<AlignEvents> {
       if (cutEnd !== null) lane.settle(cutEnd);
       lane.limitMs = effectiveMs;
     }
-    this.#tell();
-    this.#out.match();
+    if (this.#progress.measure(this.#stepMs, effectiveMs)) this.#reporter.report();
+    this.#out.allChanged();
   }
 
   /** Everybody is at the end: heard of since we came, or it may be from an earlier run. */
@@ -237,17 +222,17 @@ export class Aligner extends EventEmitter<AlignEvents> {
 
   #assigned(owned: OwnedPartition): void {
     const { settings, onPartitionPeriod } = { settings: this.#settings, ...this.#options };
-    const { effectiveMs, stepMs } = this.#limits;
+    const { effectiveMs } = this.#limits;
     const lane = new Lane(owned, {
       ...settings,
-      stepMs: stepMs ?? settings.rule.stepMs,
+      stepMs: this.#stepMs,
       clock: this.#clock,
       random: this.#options.random,
       open: (one, signal, at) => this.#starts.open(one, signal, at),
       onPartitionPeriod:
         onPartitionPeriod && ((_, period) => onPartitionPeriod(partitionIdOf(owned), period)),
       onQuarantined: (_, record, reason) => this.#quarantine(owned, record, reason),
-      onChange: () => this.#changed(),
+      onChange: (one) => this.#changed(one),
       onTrouble: (_, error) => this.#problem(keyOf(owned), error),
       onFailure: (error) => this.#finish({ error }),
     });
@@ -257,27 +242,21 @@ export class Aligner extends EventEmitter<AlignEvents> {
     this.emit('assigned', owned);
   }
 
-  #changed(): void {
-    this.#tell();
-    this.#out.match();
+  #changed(lane: Lane): void {
+    if (this.#progress.isNews(keyOf(lane.owned), lane)) this.#reporter.report();
+    this.#out.changed(lane);
     this.#lookForEnd();
   }
 
-  #tell(): void {
-    const stepMs = this.#limits.stepMs ?? this.#settings.rule.stepMs;
-    if (this.#progress.isNews(this.#lanes, stepMs)) this.#reporter.report();
+  get #stepMs(): number {
+    return this.#limits.stepMs ?? this.#settings.rule.stepMs;
   }
 
-  #content(): string {
-    const stepMs = this.#limits.stepMs ?? this.#settings.rule.stepMs;
-    const partitions = this.#progress.take(this.#lanes, stepMs);
+  #content(): string[] {
     const { id } = this;
-    return formatMember({
-      id,
-      partitions,
-      records: this.#out.records,
-      waitingShare: this.#out.waitingShare,
-    });
+    const { records, waitingShare } = this.#out;
+    const partitions = this.#progress.take(this.#stepMs, this.#limits.effectiveMs);
+    return formatMember({ id, partitions, records, waitingShare });
   }
 
   #gone(lane: Lane): void {
@@ -286,7 +265,7 @@ export class Aligner extends EventEmitter<AlignEvents> {
     if (this.#lanes.get(key) === lane) this.#lanes.delete(key);
     lane.stop().catch((error) => this.#problem(key, error));
     this.emit('ended', lane.owned);
-    this.#changed();
+    this.#changed(lane);
   }
 
   /** Hands out nothing more, waits for what is in hand, and leaves word how far it is done. */
@@ -328,6 +307,7 @@ export class Aligner extends EventEmitter<AlignEvents> {
 
   async #lead(): Promise<void> {
     const { onPeriod, onStep, random } = this.#options;
+    const { shared } = this.#settings;
     try {
       for await (const term of this.#election) {
         const leader = new Leader(this.#client, term, {
@@ -335,35 +315,19 @@ export class Aligner extends EventEmitter<AlignEvents> {
           clock: this.#clock,
           random,
           rule: this.#settings.rule,
-          topics: () => this.#planned(),
+          topics: () => partitionsOf(this.#directory, this.#settings.topicNames),
           onTopics: (heard) => this.#directory.onChange(heard),
           hasCuts: true,
           onPeriod,
           onStep,
           onProblem: (path, error) => this.#problem(path, error),
+          ...(shared && { openOuter: (input) => SeedBridge.open(this.#client, shared, input) }),
         });
         await leader.run();
       }
     } catch (error) {
-      if (!this.#life.signal.aborted && !isOver(this.#client)) this.#finish({ error });
+      if (!this.#life.signal.aborted && !isOver(this.#client.state)) this.#finish({ error });
     }
-  }
-
-  #topics(): TopicDirectory {
-    const { topics, directory } = this.#options;
-    if (directory !== undefined) return directory;
-    if (!Array.isArray(topics)) return fixedTopics(topics as Readonly<Record<string, number>>);
-    return new ZooKeeperTopics(this.#client, '0.8', ({ path, why }) =>
-      this.#problem(path, new Error(why)),
-    );
-  }
-
-  async #planned(): Promise<ReadonlyMap<string, readonly string[]>> {
-    const found = new Map<string, readonly string[]>();
-    for (const topic of this.#settings.topicNames) {
-      found.set(topic, await this.#directory.partitions(topic));
-    }
-    return found;
   }
 
   #finish(end: { error?: unknown }): void {

@@ -16,7 +16,7 @@
 
 import { EventEmitter } from 'node:events';
 import { ArgumentError } from '../client/index.ts';
-import { keyOf, type PartitionId } from '../kafka/index.ts';
+import { isOver, keyOf, type PartitionId } from '../kafka/index.ts';
 import { Election } from '../recipes/index.ts';
 import { type Clock, type Deferred, deferred, systemClock } from '../support/index.ts';
 import { checkGroup } from './align-options.ts';
@@ -28,7 +28,7 @@ import { LimitView } from './limit-view.ts';
 import { prepareGroup } from './prepare.ts';
 import { Reporter } from './reporter.ts';
 import { type Rule, type RuleInput, ruleOf } from './rule.ts';
-import { type AlignClient, isOver } from './session.ts';
+import type { AlignClient } from './session.ts';
 
 /** What every layout's coordinator shows. */
 export interface PeriodCoordinator {
@@ -200,7 +200,7 @@ export class Coordinator extends EventEmitter<CoordinatorEvents> implements Peri
     this.#reporter.report();
   }
 
-  #content(): string {
+  #content(): string[] {
     const epoch = this.#epoch;
     const partitions = new Map(
       [...this.#reports].map(([key, report]) => [key, { ...report, epoch }]),
@@ -254,7 +254,7 @@ export class Coordinator extends EventEmitter<CoordinatorEvents> implements Peri
     } catch (error) {
       if (!this.#life.signal.aborted) this.#fail(error);
     }
-    if (isOver(this.#client)) this.#fail(new Error('the session is over'));
+    if (isOver(this.#client.state)) this.#fail(new Error('the session is over'));
   }
 
   async close(): Promise<void> {

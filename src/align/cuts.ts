@@ -10,8 +10,7 @@
  */
 
 import { isZkError, type MultiOp } from '../client/index.ts';
-import type { OwnedPartition, PartitionId } from '../kafka/index.ts';
-import { keyOf } from '../kafka/index.ts';
+import { ensurePath, keyOf, type OwnedPartition, type PartitionId } from '../kafka/index.ts';
 import type { Cut } from './group-clock.ts';
 import {
   type AlignPaths,
@@ -20,15 +19,13 @@ import {
   formatCut,
   formatHandover,
   type Handover,
+  inNodes,
   parseCut,
   parseHandover,
   type StoredCut,
 } from './layout.ts';
 import type { Pass } from './partition-clock.ts';
-import { type AlignClient, ensurePath } from './session.ts';
-
-/** Offsets in one node: far below the megabyte that a node holds. */
-const offsetsPerNode = 10_000;
+import type { AlignClient } from './session.ts';
 
 /** How many cuts stay readable: a restart needs the last, a slow callback those before. */
 export const cutsKept = 16;
@@ -39,35 +36,33 @@ export interface CutInput {
   readonly epoch: bigint;
 }
 
-/** What makes a cut of ordinary size, as part of the transaction that moves the limit. */
-export function cutOps(
-  paths: AlignPaths,
-  input: CutInput,
-): { ops: MultiOp[]; pointer: CutPointer } {
-  const { cut, start, epoch } = input;
+export interface CutPlan {
+  readonly pointer: CutPointer;
+  /** What makes a cut of ordinary size, as part of the transaction that moves the limit. */
+  readonly ops: readonly MultiOp[];
+  /** What each part of a large one holds; they are made before. */
+  readonly parts: readonly string[];
+}
+
+export function planCut(paths: AlignPaths, { cut, start, epoch }: CutInput): CutPlan {
   const node = cutNode(cut.end, epoch);
-  const parts = Math.ceil(cut.offsets.size / offsetsPerNode);
-  const isLarge = parts > 1;
-  const pointer = { end: cut.end, start, node, parts: isLarge ? parts : 0 };
-  if (isLarge) return { ops: [], pointer };
-  const data = formatCut({ epoch, start, end: cut.end, offsets: cut.offsets });
-  return { ops: [{ op: 'create', path: paths.cut(node), data }], pointer };
+  const nodes = inNodes([...cut.offsets], ([key, offset]) => key.length + String(offset).length);
+  const parts = nodes.map((some) => formatCut({ ...cut, epoch, start, offsets: new Map(some) }));
+  const pointer = { end: cut.end, start, node, parts: parts.length > 1 ? parts.length : 0 };
+  if (parts.length > 1) return { pointer, ops: [], parts };
+  return { pointer, ops: [{ op: 'create', path: paths.cut(node), data: parts[0]! }], parts: [] };
 }
 
 /** The parts of a large cut: before the pointer says that they count. Made already is fine. */
 export async function writeParts(
   client: AlignClient,
   paths: AlignPaths,
-  { cut, start, epoch }: CutInput,
-  pointer: CutPointer,
+  { pointer, parts }: CutPlan,
 ): Promise<void> {
-  if (pointer.parts === 0) return;
+  if (parts.length === 0) return;
   const folder = paths.cut(pointer.node);
   await ensurePath(client, folder);
-  const all = [...cut.offsets];
-  for (let i = 0; i < pointer.parts; i++) {
-    const offsets = new Map(all.slice(i * offsetsPerNode, (i + 1) * offsetsPerNode));
-    const data = formatCut({ epoch, start, end: cut.end, offsets });
+  for (const [i, data] of parts.entries()) {
     try {
       await client.create(partPath(folder, i), { data });
     } catch (error) {
@@ -161,21 +156,40 @@ const handoverTriesMax = 3;
 export interface StartPoint {
   readonly offset: bigint;
   readonly positionMs?: number;
+  /** The latest record before it, as far as it can be known; none that is not covered by a cut otherwise. */
+  readonly lastMs?: number;
   readonly passes: readonly Pass[];
+}
+
+interface Stored {
+  readonly cut: StoredCut | null;
+  readonly handover: Handover | null;
+  readonly allowanceMs: number;
 }
 
 /** Where a partition goes on. Null: it was never read. */
 export function startPoint(
   partition: PartitionId,
-  cut: StoredCut | null,
-  handover: Handover | null,
+  { cut, handover, allowanceMs }: Stored,
 ): StartPoint | null {
   const offset = cut?.offsets.get(keyOf(partition));
   if (handover !== null && (offset === undefined || handover.offset > offset)) {
-    const { positionMs, reached } = handover;
-    const passes = cut === null ? reached : reached.filter(({ end }) => end > cut.end);
-    return { offset: handover.offset, passes, ...(positionMs !== null && { positionMs }) };
+    const { positionMs, lastMs, reached } = handover;
+    return {
+      offset: handover.offset,
+      passes: cut === null ? reached : reached.filter(({ end }) => end > cut.end),
+      ...(positionMs !== null && { positionMs }),
+      ...(lastMs !== null && { lastMs }),
+    };
   }
   if (offset === undefined) return null;
-  return { offset, positionMs: cut!.end, passes: [] };
+  const { end, isFinal } = cut!;
+  // What the allowance let in before the offset belongs to a period that is to be ended as well.
+  const hasMore = allowanceMs > 0 && !isFinal;
+  return {
+    offset,
+    positionMs: end,
+    ...(hasMore && { lastMs: end + allowanceMs - 1 }),
+    passes: [],
+  };
 }

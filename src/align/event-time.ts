@@ -32,8 +32,11 @@ export type QuarantineReason =
 /** `NaN` where there is none. Never throws: what the caller's function throws counts as none. */
 export type ReadTime = (record: KafkaRecord) => number;
 
+/** The record's own. */
+export const timestampOf: ReadTime = ({ timestampMs }) => timestampMs ?? Number.NaN;
+
 export function eventTimeOf(from: EventTime): ReadTime {
-  if (from === 'timestamp') return ({ timestampMs }) => timestampMs ?? Number.NaN;
+  if (from === 'timestamp') return timestampOf;
   if (typeof from === 'function') return guarded((record) => timeOf(from(record), 1));
   const wanted = "'timestamp', { field }, { pattern } or a function is wanted";
   if (typeof from !== 'object' || from === null) throw new ArgumentError('eventTime', wanted);

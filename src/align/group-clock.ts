@@ -36,6 +36,8 @@ export interface Cut {
   readonly end: number;
   /** By partition key: where to go on. */
   readonly offsets: ReadonlyMap<string, bigint>;
+  /** Every partition is at its end, and no record lies at or beyond this boundary. */
+  readonly isFinal: boolean;
 }
 
 export interface Decision {
@@ -60,6 +62,8 @@ export class GroupClock {
    * is no ownership, and whoever speaks has the say.
    */
   hasOwners = true;
+  /** Where there is a limit from outside, it takes the place of the rule's. */
+  outerMs: number | null = null;
 
   constructor(rule: Rule, limitMs: number | null, cutEnd: number | null) {
     this.#rule = rule;
@@ -136,12 +140,21 @@ export class GroupClock {
     return found;
   }
 
+  /** Those that have nothing left before this moment, as far as is known. */
+  reached(limitMs: number): string[] {
+    return [...this.#views]
+      .filter(
+        ([, view]) => view !== null && (!isHolding(view) || (view.positionMs ?? -1) >= limitMs),
+      )
+      .map(([key]) => key);
+  }
+
   decide(): Decision {
     const { slowest } = this;
     const stay = { limitMs: this.#limitMs, cut: null, isFinished: false };
     if (slowest === null) return this.#views.size === 0 ? stay : this.#unheld();
     if (slowest.positionMs === null) return stay;
-    const limitMs = this.#higher(limitFor(this.#rule, slowest.positionMs));
+    const limitMs = this.#higher(this.outerMs ?? limitFor(this.#rule, slowest.positionMs));
     const cut = this.#cutAt(boundaryAt(this.#rule.stepMs, slowest.positionMs));
     return { limitMs, cut, isFinished: false };
   }
@@ -157,22 +170,26 @@ export class GroupClock {
     );
     if (lastMs === null) return { ...stay, isFinished: true };
     const end = boundaryAfter(this.#rule.stepMs, lastMs);
-    return { limitMs: this.#higher(end), cut: this.#cutAt(end), isFinished: true };
+    return {
+      limitMs: this.#higher(this.outerMs ?? end),
+      cut: this.#cutAt(end, true),
+      isFinished: true,
+    };
   }
 
   #higher(limitMs: number): number {
     return Math.max(limitMs, this.#limitMs ?? 0);
   }
 
-  #cutAt(end: number): Cut | null {
+  #cutAt(end: number, isFinal = false): Cut | null {
     if (this.#cutEnd !== null && end <= this.#cutEnd) return null;
     const offsets = new Map<string, bigint>();
     for (const [key, view] of this.#views) offsets.set(key, offsetAt(view!, end));
-    return { end, offsets };
+    return { end, offsets, isFinal };
   }
 
   /** The decision is stored. */
-  moved({ limitMs, cut }: Pick<Decision, 'limitMs' | 'cut'>): void {
+  moved({ limitMs, cut }: { limitMs: number | null; cut: Pick<Cut, 'end'> | null }): void {
     this.#limitMs = limitMs;
     if (cut !== null) this.#cutEnd = cut.end;
   }

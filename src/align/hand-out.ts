@@ -10,6 +10,7 @@ import { type Clock, type Deferred, deferred, type Timer } from '../support/inde
 import type { AlignedBatch } from './aligned.ts';
 import type { Lane } from './lane.ts';
 import type { Handed } from './lane-options.ts';
+import { ReadyLanes } from './ready-lanes.ts';
 import type { AlignClient } from './session.ts';
 
 interface Waiter {
@@ -31,6 +32,7 @@ export class HandOut {
   readonly #client: AlignClient;
   readonly #options: HandOutOptions;
   readonly #waiters = new Set<Waiter>();
+  readonly #ready = new ReadyLanes();
   readonly #startedMs: number;
   #records = 0;
   #doubtTimer: Timer | undefined;
@@ -83,7 +85,19 @@ export class HandOut {
     return loop;
   }
 
-  /** Something may be ready, or somebody asks. */
+  /** Something about a lane is different. */
+  changed(lane: Lane): void {
+    this.#ready.look(lane);
+    this.match();
+  }
+
+  /** Something about all of them is: the limit. */
+  allChanged(): void {
+    for (const lane of this.#options.lanes.values()) this.#ready.look(lane);
+    this.match();
+  }
+
+  /** Somebody asks, or may be answered again. */
   match(): void {
     this.#countWaiting();
     if (this.#waiters.size === 0) return;
@@ -92,7 +106,7 @@ export class HandOut {
       return;
     }
     for (const waiter of this.#waiters) {
-      const lane = this.#earliest();
+      const lane = this.#ready.first;
       if (lane === undefined) break;
       this.#waiters.delete(waiter);
       waiter.result.resolve({ done: false, value: this.#hand(lane, waiter) });
@@ -100,22 +114,10 @@ export class HandOut {
     this.#countWaiting();
   }
 
-  #earliest(): Lane | undefined {
-    let found: Lane | undefined;
-    let earliestMs = Number.POSITIVE_INFINITY;
-    for (const lane of this.#options.lanes.values()) {
-      if (!lane.isReady) continue;
-      const timeMs = lane.nextTimeMs ?? Number.NEGATIVE_INFINITY;
-      if (found !== undefined && timeMs >= earliestMs) continue;
-      found = lane;
-      earliestMs = timeMs;
-    }
-    return found;
-  }
-
   #hand(lane: Lane, waiter: Waiter): AlignedBatch {
     const { topic, partition, epoch, signal } = lane.owned;
     const handed = lane.take(this.#options.batchRecordsMax);
+    this.#ready.look(lane);
     this.#records += handed.records.length;
     waiter.take(lane, handed);
     return {
@@ -160,13 +162,7 @@ export class HandOut {
 
   /** Somebody asks, and all that there is comes too early. */
   #isWaiting(): boolean {
-    if (this.#waiters.size === 0) return false;
-    let isHeldBack = false;
-    for (const lane of this.#options.lanes.values()) {
-      if (lane.isReady) return false;
-      isHeldBack ||= lane.isHeldBack;
-    }
-    return isHeldBack;
+    return this.#waiters.size > 0 && this.#ready.isHeldBack;
   }
 
   /** Which share of its time somebody asked, and all that there was came too early. */

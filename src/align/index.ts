@@ -2,7 +2,7 @@
  * Event-time alignment: many consumers, one clock.
  */
 
-export type { AlignOptions } from './align-options.ts';
+export type { AlignOptions, SharedLimit } from './align-options.ts';
 export type { AlignEvents, AlignedBatch, AlignStatus, LaneStatus } from './aligned.ts';
 export { Aligner, align } from './aligner.ts';
 export {

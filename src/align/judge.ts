@@ -4,7 +4,7 @@
  */
 
 import type { KafkaRecord, PartitionId, RecordBatch } from '../kafka/index.ts';
-import { doubtOf, type QuarantineReason, type ReadTime } from './event-time.ts';
+import { doubtOf, type QuarantineReason, type ReadTime, timestampOf } from './event-time.ts';
 
 export type QuarantinePolicy =
   /** Told, and left out. It counts as done, and moves no clock. */
@@ -52,13 +52,16 @@ export function judge(
   const fromMs = options.fromMs ?? 0;
   const toMs = options.toMs ?? Number.POSITIVE_INFINITY;
   const plainMs = Math.min(nowMs + futureToleranceMs, toMs - 1);
+  const { records: all } = batch;
+  // A reader that has just seen them saves us a look at every record.
+  const ready = readTime === timestampOf ? batch.timestampsMs : undefined;
   const times: number[] = [];
   let { latestMs } = known;
   let isPlain = true;
   let isAtEnd = false;
   let error: QuarantineError | undefined;
-  for (const record of batch.records) {
-    const timeMs = readTime(record);
+  for (let i = 0; i < all.length; i++) {
+    const timeMs = ready === undefined ? readTime(all[i]!) : ready[i]!;
     if (timeMs >= fromMs && timeMs <= plainMs) {
       times.push(timeMs);
       if (timeMs > latestMs) latestMs = timeMs;
@@ -72,9 +75,9 @@ export function judge(
       times.push(leaveOut);
       continue;
     }
-    onQuarantined(record, reason);
+    onQuarantined(all[i]!, reason);
     if (quarantine === 'stop') {
-      error = new QuarantineError(batch, record, reason);
+      error = new QuarantineError(batch, all[i]!, reason);
       break;
     }
     times.push(standIn(quarantine, latestMs));

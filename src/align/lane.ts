@@ -16,24 +16,15 @@
  * in which work was under way, does not count.
  */
 
-import {
-  isReaderError,
-  type KafkaRecord,
-  type OwnedPartition,
-  type PartitionReader,
-} from '../kafka/index.ts';
-import { Backoff, deferred, type Timer } from '../support/index.ts';
+import { isReaderError, type OwnedPartition, type PartitionReader } from '../kafka/index.ts';
+import { Backoff, deferred, pause, type Timer } from '../support/index.ts';
 import type { StartPoint } from './cuts.ts';
 import type { PartitionReport, PartitionState } from './group-clock.ts';
-import { type Judged, judge, leaveOut, QuarantineError } from './judge.ts';
+import { judge, leaveOut, QuarantineError } from './judge.ts';
+import { LaneBuffer } from './lane-buffer.ts';
 import type { Handed, LaneOptions } from './lane-options.ts';
 import type { Handover } from './layout.ts';
 import { PartitionClock } from './partition-clock.ts';
-import { pause } from './session.ts';
-
-interface Buffer extends Judged {
-  at: number;
-}
 
 export class Lane {
   readonly owned: OwnedPartition;
@@ -43,7 +34,7 @@ export class Lane {
   #reader: PartitionReader | undefined;
   #clock: PartitionClock | undefined;
   #state: PartitionState | 'opening' | 'closed' = 'opening';
-  #buffer: Buffer | undefined;
+  #buffer: LaneBuffer | undefined;
   #drained = deferred();
   #limitMs = Number.NEGATIVE_INFINITY;
   #handed: Handed | undefined;
@@ -82,8 +73,8 @@ export class Lane {
 
   /** The event time of the next record, where it is known and can be believed. */
   get nextTimeMs(): number | null {
-    const timeMs = this.#buffer?.times[this.#buffer.at];
-    return timeMs === undefined || Number.isNaN(timeMs) ? null : timeMs;
+    const timeMs = this.#buffer?.nextMs ?? Number.NaN;
+    return Number.isNaN(timeMs) ? null : timeMs;
   }
 
   get isInHand(): boolean {
@@ -96,7 +87,10 @@ export class Lane {
 
   /** The next record is known, and too early. */
   get isHeldBack(): boolean {
-    return this.#buffer !== undefined && !this.#isAllowed(this.#buffer.times[this.#buffer.at]!);
+    if (this.#buffer === undefined) return false;
+    const { nextMs } = this.#buffer;
+    if (Number.isNaN(nextMs)) return this.#limitMs === Number.NEGATIVE_INFINITY; // before any is known
+    return nextMs >= this.#beforeMs;
   }
 
   get isReady(): boolean {
@@ -104,10 +98,9 @@ export class Lane {
     return this.#state === 'reading' && !this.isHeldBack && !this.#life.signal.aborted;
   }
 
-  #isAllowed(timeMs: number): boolean {
-    const { allowanceMs } = this.#options;
-    if (Number.isNaN(timeMs)) return this.#limitMs > Number.NEGATIVE_INFINITY;
-    return timeMs < this.#limitMs + allowanceMs;
+  /** Records from here on are too early. */
+  get #beforeMs(): number {
+    return this.#limitMs + this.#options.allowanceMs;
   }
 
   /** Where it stands; null while that is not known. */
@@ -121,8 +114,8 @@ export class Lane {
     const clock = this.#clock;
     if (clock === undefined || this.#state === 'closed' || this.#state === 'opening') return null;
     const isOver = this.#state === 'finished';
-    // No more can come, so there is nothing to allow for.
-    const positionMs = isOver ? clock.doneTimeMs : clock.positionMs;
+    // No more can come, so there is nothing to allow for; and what lies before the last cut is settled.
+    const positionMs = isOver ? clock.lastTimeMs : clock.positionMs;
     return {
       epoch,
       state: this.#state,
@@ -137,8 +130,8 @@ export class Lane {
     const clock = this.#clock;
     if (clock === undefined) return null;
     const { epoch } = this.owned;
-    const { done: offset, positionMs, reached } = clock;
-    return { epoch, offset, positionMs, reached };
+    const { done: offset, positionMs, lastTimeMs: lastMs, reached } = clock;
+    return { epoch, offset, positionMs, lastMs, reached };
   }
 
   // ── the limit ─────────────────────────────────────────────────────────────────────────────────
@@ -172,53 +165,12 @@ export class Lane {
 
   /** The next records up to the limit. Call it only when ready. */
   take(recordsMax: number): Handed {
-    const buffer = this.#buffer!;
-    const { batch, at, isPlain, latestMs } = buffer;
-    const isAll = batch.records.length - at <= recordsMax;
-    const handed =
-      isAll && isPlain && this.#isAllowed(latestMs)
-        ? this.#takeAll(buffer)
-        : this.#takeSome(buffer, recordsMax);
+    const handed = this.#buffer!.take(this.#clock!, this.#beforeMs, recordsMax);
     this.#handed = handed;
     this.#free = deferred();
     this.#recordsHanded += handed.records.length;
     this.#advance();
     return handed;
-  }
-
-  #takeAll(buffer: Buffer): Handed {
-    const { batch, times, at } = buffer;
-    const records = at === 0 ? batch.records : batch.records.slice(at);
-    const timesMs = at === 0 ? times : times.slice(at);
-    const { nextOffset } = batch;
-    this.#clock!.handAll(records, timesMs, nextOffset);
-    buffer.at = batch.records.length;
-    return { records, timesMs, nextOffset };
-  }
-
-  #takeSome(buffer: Buffer, recordsMax: number): Handed {
-    const clock = this.#clock!;
-    const { records } = buffer.batch;
-    const taken: KafkaRecord[] = [];
-    const timesMs: (number | null)[] = [];
-    let at = buffer.at;
-    for (; at < records.length && taken.length < recordsMax; at++) {
-      const timeMs = buffer.times[at]!;
-      const record = records[at]!;
-      const nextOffset = records[at + 1]?.offset ?? buffer.batch.nextOffset;
-      if (timeMs === leaveOut) {
-        clock.skip(nextOffset);
-        continue;
-      }
-      if (!this.#isAllowed(timeMs)) break;
-      const known = Number.isNaN(timeMs) ? null : timeMs;
-      clock.hand(record.offset, known, nextOffset);
-      taken.push(record);
-      timesMs.push(known);
-    }
-    buffer.at = at;
-    const nextOffset = records[at]?.offset ?? buffer.batch.nextOffset;
-    return { records: taken, timesMs, nextOffset };
   }
 
   /** It was worked off. False when the partition was lost meanwhile: then somebody else does it again. */
@@ -238,11 +190,12 @@ export class Lane {
     this.#handed = undefined;
     this.#free.resolve();
     if (this.#life.signal.aborted) return;
-    const { done, positionMs, reached } = this.#clock!;
+    const { done, positionMs, lastTimeMs, reached } = this.#clock!;
     this.#clock = this.#newClock({
       offset: done,
       passes: reached,
       ...(positionMs !== null && { positionMs }),
+      ...(lastTimeMs !== null && { lastMs: lastTimeMs }),
     });
     this.#buffer = undefined;
     this.#isAtEnd = false;
@@ -251,21 +204,14 @@ export class Lane {
     this.#options.onChange(this);
   }
 
-  /** Leaves out what is to be left out at the head, and makes the next record known to the clock. */
+  /** What comes next is known to the clock, or all is used up. */
   #advance(): void {
     const buffer = this.#buffer;
     if (buffer === undefined) return;
-    const { records, nextOffset } = buffer.batch;
-    while (buffer.at < records.length && buffer.times[buffer.at] === leaveOut) {
-      buffer.at += 1;
-      this.#clock!.skip(records[buffer.at]?.offset ?? nextOffset);
-    }
-    if (buffer.at >= records.length) {
+    buffer.advance(this.#clock!);
+    if (buffer.isUsedUp) {
       this.#buffer = undefined;
       this.#drained.resolve();
-    } else {
-      const timeMs = buffer.times[buffer.at]!;
-      if (!Number.isNaN(timeMs)) this.#clock!.expect(records[buffer.at]!.offset, timeMs);
     }
     this.#steer();
   }
@@ -347,7 +293,7 @@ export class Lane {
     const judged = judge(value, this.#options, known, (record, reason) =>
       this.#options.onQuarantined(this, record, reason),
     );
-    this.#buffer = { ...judged, at: 0 };
+    this.#buffer = new LaneBuffer(judged);
     this.#isAtEnd = judged.isAtEnd;
     this.#advance(); // first: what is to be left out is not to be seen by anybody
     if (this.#state === 'idle') this.#move('reading');

@@ -7,7 +7,8 @@
  *     limit                             how far everybody may go, and the last cut; the leader's
  *     called                            the last boundary whose callback has ended; the leader's
  *     election/_c_…-latch-0000000000    ephemeral; who leads
- *     members/[id]@[session]            ephemeral; where each partition of that member is
+ *     members/[id]@[session]            ephemeral; where each partition of that member is; those that
+ *     members/[id]@[session].1          do not fit there stand in further ones
  *     cuts/[end]-[epoch]                offsets of a cut; of a large one the parts lie below it
  *     handovers/[topic]/[partition]     where the last owner let go of it
  *
@@ -80,6 +81,8 @@ export interface StoredCut {
   readonly start: number | null;
   readonly end: number;
   readonly offsets: ReadonlyMap<string, bigint>;
+  /** Every partition was at its end: no record that is done lies at or beyond this boundary. */
+  readonly isFinal: boolean;
 }
 
 export interface Handover {
@@ -87,6 +90,8 @@ export interface Handover {
   readonly epoch: bigint;
   readonly offset: bigint;
   readonly positionMs: number | null;
+  /** The latest of the records that are done, as far as it was known. */
+  readonly lastMs: number | null;
   readonly reached: readonly Pass[];
 }
 
@@ -167,26 +172,38 @@ const statesByLetter = new Map(
   Object.entries(stateLetters).map(([state, letter]) => [letter, state as PartitionState]),
 );
 
-export function formatMember({ id, partitions, records, waitingShare }: StoredMember): string {
-  const entries = [...partitions].map(([key, one]) => [
-    key,
-    {
-      e: String(one.epoch),
-      s: stateLetters[one.state],
-      t: one.positionMs,
-      o: String(one.offset),
-      ...(one.reached.length > 0 && { c: passesJson(one.reached) }),
-    },
-  ]);
-  const share = Math.round(waitingShare * 1_000) / 1_000;
-  return JSON.stringify({
-    version: 1,
-    member: id,
-    records,
-    waiting: share,
-    partitions: Object.fromEntries(entries),
-  });
+/** One text for each node: a member of thousands of partitions needs several. */
+export function formatMember({ id, partitions, records, waitingShare }: StoredMember): string[] {
+  const waiting = Math.round(waitingShare * 1_000) / 1_000;
+  const all = [...partitions].map(([key, one]) => ({ key, json: reportJson(one) }));
+  const parts = inNodes(all, ({ key, json }) => key.length + JSON.stringify(json).length);
+  return parts.map((part) =>
+    JSON.stringify({
+      version: 1,
+      member: id,
+      records,
+      waiting,
+      partitions: Object.fromEntries(part.map(({ key, json }) => [key, json])),
+    }),
+  );
 }
+
+function reportJson({ epoch, state, positionMs, offset, reached }: PartitionReport) {
+  return {
+    e: String(epoch),
+    s: stateLetters[state],
+    t: positionMs,
+    o: String(offset),
+    ...(reached.length > 0 && { c: passesJson(reached) }),
+  };
+}
+
+/** The nodes of a member: the first, and what did not fit there. */
+export const memberNode = (id: string, sessionId: bigint, part: number) =>
+  `${id}@${sessionId.toString(16)}${part === 0 ? '' : `.${part}`}`;
+
+/** Which member and session a node is of, whichever part it is. */
+export const memberOf = (name: string) => name.replace(/\.\d+$/, '');
 
 export function parseMember(data: Uint8Array | null, path: string): StoredMember {
   return reading(data, path, (json) => ({
@@ -227,10 +244,16 @@ function passesFrom(json: unknown): Pass[] {
 /** Ends of the same length sort as text, and from 2001 to 2286 they have the same. */
 export const cutNode = (end: number, epoch: bigint) => `${end}-${epoch}`;
 
-export function formatCut({ epoch, start, end, offsets }: StoredCut): string {
+export function formatCut({ epoch, start, end, offsets, isFinal }: StoredCut): string {
   const entries = [...offsets].map(([key, offset]) => [key, String(offset)]);
-  const partitions = Object.fromEntries(entries);
-  return JSON.stringify({ version: 1, epoch: String(epoch), start, end, offsets: partitions });
+  return JSON.stringify({
+    version: 1,
+    epoch: String(epoch),
+    start,
+    end,
+    ...(isFinal && { final: true }),
+    offsets: Object.fromEntries(entries),
+  });
 }
 
 export function parseCut(data: Uint8Array | null, path: string): StoredCut {
@@ -238,18 +261,21 @@ export function parseCut(data: Uint8Array | null, path: string): StoredCut {
     epoch: BigInt(text(json, 'epoch')),
     start: json.start === null ? null : number(json, 'start'),
     end: number(json, 'end'),
+    isFinal: json.final === true,
     offsets: new Map(
       Object.entries(object(json, 'offsets')).map(([key, offset]) => [key, BigInt(String(offset))]),
     ),
   }));
 }
 
-export function formatHandover({ epoch, offset, positionMs, reached }: Handover): string {
+export function formatHandover(handover: Handover): string {
+  const { epoch, offset, positionMs, lastMs, reached } = handover;
   return JSON.stringify({
     version: 1,
     epoch: String(epoch),
     offset: String(offset),
     position: positionMs,
+    last: lastMs,
     reached: passesJson(reached),
   });
 }
@@ -259,6 +285,7 @@ export function parseHandover(data: Uint8Array | null, path: string): Handover {
     epoch: BigInt(text(json, 'epoch')),
     offset: BigInt(text(json, 'offset')),
     positionMs: json.position === null ? null : number(json, 'position'),
+    lastMs: json.last === null || json.last === undefined ? null : number(json, 'last'),
     reached: passesFrom(json.reached),
   }));
 }
@@ -270,23 +297,46 @@ export function parseCalled(data: Uint8Array | null, path: string): number {
   return reading(data, path, (json) => number(json, 'end'));
 }
 
-/** `{"version":1,"epoch":"7","topics":{"orders":["0","1"]}}` */
+/** `{"version":1,"epoch":"7","topics":{"orders":4,"logs":["29-0","29-1"]}}`: 4 stands for 0 to 3. */
 export function formatPlan(epoch: bigint, topics: ReadonlyMap<string, readonly string[]>): string {
-  return JSON.stringify({ version: 1, epoch: String(epoch), topics: Object.fromEntries(topics) });
+  const entries = [...topics].map(([topic, names]) => {
+    const isCounted = names.every((name, i) => name === String(i));
+    return [topic, isCounted ? names.length : names];
+  });
+  return JSON.stringify({ version: 1, epoch: String(epoch), topics: Object.fromEntries(entries) });
 }
 
 export function parsePlan(data: Uint8Array | null, path: string): Map<string, string[]> {
-  return reading(
-    data,
-    path,
-    (json) =>
-      new Map(
-        Object.entries(object(json, 'topics')).map(([topic, names]) => [
-          topic,
-          (names as unknown[]).map(String),
-        ]),
-      ),
-  );
+  return reading(data, path, (json) => {
+    const entries = Object.entries(object(json, 'topics'));
+    return new Map(entries.map(([topic, names]) => [topic, namesFrom(names)]));
+  });
+}
+
+function namesFrom(names: unknown): string[] {
+  if (typeof names !== 'number') return (names as unknown[]).map(String);
+  return Array.from({ length: names }, (_, i) => String(i));
+}
+
+// ── size ────────────────────────────────────────────────────────────────────────────────────────
+
+/** Half of what a server takes in one request unless it is told otherwise. */
+const nodeBytesMax = 512 * 1024;
+
+/** Spread over as few nodes as hold them, in their order; at least one. */
+export function inNodes<T>(all: readonly T[], bytesOf: (one: T) => number): T[][] {
+  const parts: T[][] = [[]];
+  let bytes = 0;
+  for (const one of all) {
+    const more = bytesOf(one) + 8; // quotes, a colon, a comma
+    if (bytes > 0 && bytes + more > nodeBytesMax) {
+      parts.push([]);
+      bytes = 0;
+    }
+    parts.at(-1)!.push(one);
+    bytes += more;
+  }
+  return parts;
 }
 
 // ── reading JSON ────────────────────────────────────────────────────────────────────────────────

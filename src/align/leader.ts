@@ -21,50 +21,31 @@
  * called, and the next one calls again, with a higher epoch.
  */
 
-import { MultiError, type MultiOp } from '../client/index.ts';
+import { MultiError } from '../client/index.ts';
 import { NotHeldError, type Term } from '../recipes/index.ts';
-import { Backoff } from '../support/index.ts';
-import { cutOps, cutsKept, deleteCut, readCut, writeParts } from './cuts.ts';
+import { Backoff, pause, Wakeup } from '../support/index.ts';
 import { type Decision, GroupClock } from './group-clock.ts';
-import {
-  formatCalled,
-  formatLimit,
-  formatPlan,
-  parseCalled,
-  parseLimit,
-  parseMember,
-  parseRule,
-  type StoredCut,
-  type StoredLimit,
-} from './layout.ts';
-import type { LeaderOptions, LeaderStep } from './leader-options.ts';
+import { parseMember, parseRule, type StoredCut } from './layout.ts';
+import type { LeaderOptions, LeaderStep, OuterLimit } from './leader-options.ts';
+import { LimitStore, type Topics } from './limit-store.ts';
 import { FolderFollower, NodeFollower } from './node-follower.ts';
 import { PeriodCalls } from './period-calls.ts';
-import { childrenOf, readNode } from './read-node.ts';
 import type { Rule } from './rule.ts';
-import { type AlignClient, Bell, ensurePath, isPassing, pause } from './session.ts';
-
-interface Known {
-  readonly stored: StoredLimit;
-  readonly version: number;
-  readonly mzxid: bigint;
-}
+import { type AlignClient, isPassing } from './session.ts';
 
 export class Leader {
   readonly #client: AlignClient;
   readonly #term: Term;
   readonly #options: LeaderOptions;
-  readonly #bell = new Bell();
+  readonly #bell = new Wakeup();
   readonly #backoff: Backoff;
   readonly #stop = new AbortController();
   /** Member nodes, by name: when each was made. */
   readonly #members = new Map<string, bigint>();
+  readonly #store: LimitStore;
   #clock!: GroupClock;
-  #known!: Known;
+  #outer: OuterLimit | undefined;
   #calls: PeriodCalls | undefined;
-  /** The cuts that lie in storage, oldest first. `isPlain`: in one node, made by us. */
-  #cuts: { readonly name: string; readonly isPlain: boolean }[] = [];
-  #hasCalled = false;
   /** The last boundary whose callback has run, runs or waits. */
   #queuedEnd = -1;
   #isListed = false;
@@ -74,6 +55,7 @@ export class Leader {
     this.#client = client;
     this.#term = term;
     this.#options = options;
+    this.#store = new LimitStore(client, term, options.paths);
     const { random = Math.random } = options;
     this.#backoff = new Backoff({ firstMs: 20, maxMs: 2_000, random });
   }
@@ -89,9 +71,10 @@ export class Leader {
       await this.#persist(async () => {
         await this.#read();
         await this.#step('read');
-        await this.#claim();
+        await this.#store.claim(this.#clock.rule, await this.#options.topics());
       });
       await this.#step('claimed');
+      if (!this.#isOver) await this.#openOuter(await this.#options.topics());
       if (!this.#isOver) closers.push(...this.#follow());
       await this.#step('following');
       while (!this.#isOver) {
@@ -103,6 +86,7 @@ export class Leader {
       this.#stop.abort();
       await this.#calls?.close();
       for (const close of closers) await close();
+      await this.#outer?.close();
     }
     if (this.#error !== undefined) throw this.#error;
   }
@@ -133,48 +117,31 @@ export class Leader {
         const isRace = error instanceof MultiError;
         if (!isRace && !isPassing(error)) throw error;
         await pause(this.#options.clock, this.#backoff.next(), this.#stop.signal);
-        if (!this.#isOver && isRace && this.#known !== undefined)
-          await this.#persist(() => this.#read());
+        if (!this.#isOver && isRace && this.#store.isRead) await this.#persist(() => this.#read());
       }
     }
   }
 
-  // ── read, claim ───────────────────────────────────────────────────────────────────────────────
+  // ── read ──────────────────────────────────────────────────────────────────────────────────────
 
   async #read(): Promise<void> {
-    const { paths, topics } = this.#options;
-    const found = await readNode(this.#client, paths.limit, parseLimit);
-    const rule =
-      (await readNode(this.#client, paths.config, parseRule))?.value ?? this.#options.rule;
-    this.#known = found
-      ? { stored: found.value, version: found.version, mzxid: found.mzxid }
-      : { stored: blank(rule), version: -1, mzxid: 0n };
-    const { limitMs, cut } = this.#known.stored;
-    const isFirst = this.#clock === undefined;
-    await this.#listCuts();
-    if (!isFirst) {
-      this.#clock.moved({ limitMs, cut: cut && { end: cut.end, offsets: new Map() } });
+    const { rule: otherwise, topics, hasCuts } = this.#options;
+    const rule = await this.#store.read(otherwise);
+    const { limitMs, cut } = this.#store.stored;
+    if (this.#clock !== undefined) {
+      this.#clock.moved({ limitMs, cut });
       await this.#queueCalls();
       return;
     }
-    this.#clock = new GroupClock(rule, limitMs, cut?.end ?? null);
-    this.#clock.hasOwners = this.#options.hasCuts;
-    this.#clock.plan(keysOf(await topics()));
-    const last = cut && (await readCut(this.#client, paths, cut));
+    const clock = new GroupClock(rule, limitMs, cut?.end ?? null);
+    clock.hasOwners = hasCuts;
+    clock.plan(keysOf(await topics()));
+    const last = await this.#store.lastCut();
     for (const [key, offset] of last?.offsets ?? []) {
-      this.#clock.seed(key, { positionMs: last!.end, offset, reached: [] });
+      clock.seed(key, { positionMs: last!.end, offset, reached: [] });
     }
+    this.#clock = clock;
     await this.#queueCalls();
-  }
-
-  async #listCuts(): Promise<void> {
-    const names = (await childrenOf(this.#client, this.#options.paths.cuts)) ?? [];
-    const end = this.#known.stored.cut?.end ?? -1;
-    // Of a leader that lost its term half way there may be parts that count for nothing.
-    this.#cuts = names
-      .filter((name) => endOf(name) <= end)
-      .sort(byEnd)
-      .map((name) => ({ name, isPlain: false }));
   }
 
   /**
@@ -182,12 +149,10 @@ export class Leader {
    * by a transaction whose reply was lost.
    */
   async #queueCalls(): Promise<void> {
-    const { paths, onPeriod } = this.#options;
+    const { onPeriod } = this.#options;
     if (onPeriod === undefined) return;
     if (this.#calls === undefined) {
-      const called = (await readNode(this.#client, paths.called, parseCalled))?.value;
-      this.#hasCalled = called !== undefined;
-      this.#queuedEnd = called ?? -1;
+      this.#queuedEnd = await this.#store.called();
       this.#calls = new PeriodCalls({
         onPeriod,
         epoch: this.#term.epoch,
@@ -198,15 +163,7 @@ export class Leader {
         onRoom: () => this.#bell.ring(),
       });
     }
-    const { cut } = this.#known.stored;
-    for (const { name } of this.#cuts) {
-      const end = endOf(name);
-      if (end <= this.#queuedEnd) continue;
-      const found = cut?.node === name ? cut.parts : undefined;
-      const parts = found ?? ((await childrenOf(this.#client, paths.cut(name))) ?? []).length;
-      const one = await readCut(this.#client, paths, { node: name, parts, end, start: null });
-      if (one !== null) this.#queueCall(one);
-    }
+    for (const cut of await this.#store.cutsAfter(this.#queuedEnd)) this.#queueCall(cut);
   }
 
   /** Nothing is over where the group began. */
@@ -216,14 +173,26 @@ export class Leader {
     this.#calls.add(cut);
   }
 
-  async #claim(): Promise<void> {
-    const { paths, topics } = this.#options;
-    const plan = formatPlan(this.#term.epoch, await topics());
-    const stored = { ...this.#known.stored, epoch: this.#term.epoch, rule: this.#clock.rule };
-    await ensurePath(this.#client, paths.plan);
-    await this.#write({ ...stored, isFinished: false }, [
-      { op: 'set', path: paths.plan, data: plan },
-    ]);
+  /** The limit that the group shares with others, where it does. */
+  async #openOuter(topics: Topics): Promise<void> {
+    const before = this.#outer;
+    this.#outer = undefined;
+    await before?.close();
+    const opening = this.#options.openOuter?.({
+      topics,
+      stepMs: this.#clock.rule.stepMs,
+      knownMs: this.#store.stored.limitMs,
+      signal: this.#stop.signal,
+      onMoved: () => this.#bell.ring(),
+      onProblem: (error) => this.#options.onProblem(this.#options.paths.config, error),
+      onFailure: (error) => {
+        if (!this.#isOver) this.#fail(error);
+      },
+    });
+    this.#outer = await opening?.catch((error: unknown) => {
+      if (!this.#isOver) throw error; // the term is over, and with it its signal
+      return undefined;
+    });
   }
 
   // ── follow ────────────────────────────────────────────────────────────────────────────────────
@@ -296,8 +265,8 @@ export class Leader {
     this.#persist(async () => {
       const topics = await this.#options.topics();
       this.#clock.plan(keysOf(topics));
-      const data = formatPlan(this.#term.epoch, topics);
-      await this.#term.guard([{ op: 'set', path: this.#options.paths.plan, data }]);
+      await this.#store.writePlan(topics);
+      if (this.#outer !== undefined) await this.#openOuter(topics);
       this.#bell.ring();
     }).catch((error) => this.#fail(error));
   }
@@ -307,84 +276,49 @@ export class Leader {
   async #look(): Promise<void> {
     if (!this.#isListed || this.#isOver) return;
     if (this.#calls?.isFull) return; // told again when there is room
-    const { isFinished: isAtEnd, ...decision } = this.#clock.decide();
-    const { stored, mzxid } = this.#known;
+    this.#tellOuter();
+    const { isFinished: isAtEnd, cut, limitMs } = this.#clock.decide();
+    const { stored, mzxid } = this.#store;
     const isNewRule = !isSame(stored.rule, this.#clock.rule);
-    const isMove = decision.limitMs !== stored.limitMs || decision.cut !== null || isNewRule;
+    const isMove = limitMs !== stored.limitMs || cut !== null || isNewRule;
     // Whoever hears that all is over leaves: so it is said only once the last callback has ended.
-    const isFinished = isAtEnd && decision.cut === null && (this.#calls?.isEmpty ?? true);
+    const isLast = isAtEnd && this.#outer?.hasOthers !== true;
+    const isFinished = isLast && cut === null && (this.#calls?.isEmpty ?? true);
     // Who came after it was written would take it for one of an earlier run.
     const isUnheard = isFinished && [...this.#members.values()].some((at) => at > mzxid);
     if (isMove || isUnheard || stored.isFinished !== isFinished) {
-      await this.#move({ ...decision, isFinished });
-      if (isAtEnd && !isFinished) this.#bell.ring();
+      await this.#move({ limitMs, cut: this.#options.hasCuts ? cut : null, isFinished });
+      this.#clock.moved({ limitMs, cut });
+      if (isLast && !isFinished) this.#bell.ring();
     }
+    await this.#store.sweep();
+  }
+
+  /** What others are waiting for, and how far they let us go. */
+  #tellOuter(): void {
+    const outer = this.#outer;
+    if (outer === undefined) return;
+    const { limitMs } = outer;
+    this.#clock.outerMs = limitMs;
+    outer.setPeriod(this.#clock.rule.stepMs);
+    // Where nobody reads there is nobody to set the pace: each limit would be reached at once.
+    if (outer.hasOthers || this.#clock.slowest !== null) outer.report(this.#clock.reached(limitMs));
   }
 
   async #move(decision: Decision): Promise<void> {
-    const { paths, hasCuts } = this.#options;
-    const { epoch } = this.#term;
-    const { stored } = this.#known;
     await this.#step('moving');
-    const cut = hasCuts ? decision.cut : null;
-    const start = stored.cut?.end ?? null;
-    const made = cut && cutOps(paths, { cut, start, epoch });
-    if (cut && made) await writeParts(this.#client, paths, { cut, start, epoch }, made.pointer);
-    const old = made ? this.#cuts.slice(0, Math.max(0, this.#cuts.length + 1 - cutsKept)) : [];
-    const drops = old
-      .filter(({ isPlain }) => isPlain)
-      .map(({ name }) => ({ op: 'delete', path: paths.cut(name) }) as const);
-    await this.#write(
-      {
-        epoch,
-        limitMs: decision.limitMs,
-        rule: this.#clock.rule,
-        cut: made?.pointer ?? stored.cut,
-        isFinished: decision.isFinished,
-        movedAtMs: this.#options.clock.wallMs(),
-      },
-      [...(made?.ops ?? []), ...drops],
-    );
-    this.#clock.moved(decision);
-    if (cut && made) {
-      const { node, parts } = made.pointer;
-      this.#cuts = [...this.#cuts.slice(old.length), { name: node, isPlain: parts === 0 }];
-      this.#queueCall({ epoch, start, end: cut.end, offsets: cut.offsets });
-    }
+    const movedAtMs = this.#options.clock.wallMs();
+    const made = await this.#store.move(decision, this.#clock.rule, movedAtMs);
+    if (made !== null) this.#queueCall(made);
     await this.#step('moved');
-    for (const { name, isPlain } of old) {
-      if (!isPlain) await deleteCut(this.#client, paths.cut(name));
-    }
   }
 
-  async #write(stored: StoredLimit, more: readonly MultiOp[]): Promise<void> {
-    const path = this.#options.paths.limit;
-    const data = formatLimit(stored);
-    const { version } = this.#known;
-    if (version === -1) {
-      const [made] = await this.#term.guard([{ op: 'create', path, data }, ...more]);
-      this.#known = { stored, version: 0, mzxid: made.stat?.mzxid ?? 0n };
-    } else {
-      const [stat] = await this.#term.guard([{ op: 'set', path, data, version }, ...more]);
-      this.#known = { stored, version: stat.version, mzxid: stat.mzxid };
-    }
-  }
-
-  /** That the callback of a period has ended. Fenced, as everything. */
+  /** That the callback of a period has ended. */
   async #record(end: number): Promise<void> {
-    await this.#persist(async () => {
-      const path = this.#options.paths.called;
-      const data = formatCalled(this.#term.epoch, end);
-      if (!this.#hasCalled) await ensurePath(this.#client, path);
-      this.#hasCalled = true;
-      await this.#term.guard([{ op: 'set', path, data }]);
-    });
+    await this.#persist(() => this.#store.writeCalled(end));
     await this.#step('called');
   }
 }
-
-const endOf = (name: string) => Number(name.slice(0, name.lastIndexOf('-')));
-const byEnd = (a: string, b: string) => endOf(a) - endOf(b);
 
 function keysOf(topics: ReadonlyMap<string, readonly string[]>): string[] {
   return [...topics].flatMap(([topic, names]) => names.map((name) => `${topic}/${name}`));
@@ -392,8 +326,4 @@ function keysOf(topics: ReadonlyMap<string, readonly string[]>): string[] {
 
 function isSame(a: Rule, b: Rule): boolean {
   return JSON.stringify(a) === JSON.stringify(b);
-}
-
-function blank(rule: Rule): StoredLimit {
-  return { epoch: 0n, limitMs: null, rule, cut: null, isFinished: false, movedAtMs: 0 };
 }

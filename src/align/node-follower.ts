@@ -8,8 +8,9 @@
  */
 
 import { type DataAndStat, isZkError, type Listener } from '../client/index.ts';
-import { Backoff, type Clock } from '../support/index.ts';
-import { type AlignClient, Bell, connected, dropWatch, isPassing, pause } from './session.ts';
+import { connected, dropWatch } from '../kafka/index.ts';
+import { Backoff, type Clock, pause, Wakeup } from '../support/index.ts';
+import { type AlignClient, isPassing } from './session.ts';
 
 export interface FollowOptions {
   readonly clock: Clock;
@@ -23,7 +24,7 @@ abstract class Follower {
   protected readonly client: AlignClient;
   protected readonly options: FollowOptions;
   protected readonly life = new AbortController();
-  readonly #bell = new Bell();
+  readonly #bell = new Wakeup();
   readonly #backoff: Backoff;
   #listener: Listener | undefined;
   #running: Promise<void> | undefined;

@@ -54,6 +54,20 @@ test('a gap of days is one entry, with the offset that every boundary in it has'
   expect(one.reached[1]).toEqual({ end: 5 * 86_400_000, offset: 1n });
 });
 
+test('where a cut stands is no record: the latest is known when one was done', () => {
+  const one = clock({ offset: 7n, positionMs: 120 });
+  expect([one.positionMs, one.lastTimeMs]).toEqual([120, null]);
+
+  hand(one, [60], 7); // appended later, and late
+  expect(one.lastTimeMs).toBeNull();
+  one.finish();
+  expect([one.positionMs, one.lastTimeMs]).toEqual([120, 60]);
+
+  one.handAll([{ offset: 8n }, { offset: 9n }], [190, 130], 10n);
+  one.finish();
+  expect(one.lastTimeMs).toBe(190);
+});
+
 test('late records are counted and move nothing back', () => {
   const one = clock({ allowanceMs: 5 });
   hand(one, [100, 96, 94, 10]);

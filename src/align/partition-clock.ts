@@ -33,6 +33,8 @@ export interface PartitionClockInput {
   readonly passes?: readonly Pass[];
   /** Where the partition is known to stand already; unknown until its first record otherwise. */
   readonly positionMs?: number;
+  /** The latest of the records before, where it is known: a cut tells only that none is still to come. */
+  readonly lastMs?: number;
   /** Reached boundaries count only once they are confirmed, by `confirm`. */
   readonly isConfirming?: boolean;
 }
@@ -44,6 +46,9 @@ export class PartitionClock {
   /** The highest event time of the records handed out, and of those that are done. */
   #highestMs = Number.NEGATIVE_INFINITY;
   #doneMs = Number.NEGATIVE_INFINITY;
+  /** As the two above, of records alone: where the partition was known to stand is no record. */
+  #latestMs = Number.NEGATIVE_INFINITY;
+  #lastMs = Number.NEGATIVE_INFINITY;
   #done: bigint;
   #handed: bigint;
   /** The next record, where it is known. */
@@ -69,6 +74,8 @@ export class PartitionClock {
       this.#doneMs = this.#highestMs;
       this.#passedMs = Math.max(this.#passedMs, boundaryAt(stepMs, positionMs));
     }
+    this.#latestMs = input.lastMs ?? Number.NEGATIVE_INFINITY;
+    this.#lastMs = this.#latestMs;
     // What stands from before was confirmed by who had it then.
     this.#takenMs = this.#passedMs;
     this.#confirmedMs = this.#passedMs;
@@ -94,9 +101,14 @@ export class PartitionClock {
     return this.#lateRecords;
   }
 
-  /** The highest event time among what is done; null before any. */
+  /** The highest event time that nothing done is beyond; null before any is known. */
   get doneTimeMs(): number | null {
-    return Number.isFinite(this.#doneMs) ? this.#doneMs : null;
+    return finite(this.#doneMs);
+  }
+
+  /** The latest record that is done; null where none is known: all of them lie before the last cut. */
+  get lastTimeMs(): number | null {
+    return finite(this.#lastMs);
   }
 
   set stepMs(stepMs: number) {
@@ -124,9 +136,11 @@ export class PartitionClock {
     nextOffset: bigint,
   ): void {
     let highestMs = this.#highestMs;
+    let latestMs = this.#latestMs;
     let passAtMs = this.#passAtMs;
     for (let i = 0; i < timesMs.length; i++) {
       const timeMs = timesMs[i]!;
+      if (timeMs > latestMs) latestMs = timeMs;
       if (timeMs < highestMs) {
         if (timeMs < highestMs - this.#allowanceMs) this.#lateRecords += 1;
         continue;
@@ -137,6 +151,7 @@ export class PartitionClock {
       passAtMs = this.#passAtMs;
     }
     this.#highestMs = highestMs;
+    this.#latestMs = latestMs;
     this.#next = undefined;
     this.#handed = nextOffset;
   }
@@ -145,6 +160,7 @@ export class PartitionClock {
     if (timeMs < this.#highestMs - this.#allowanceMs) this.#lateRecords += 1;
     this.#pass(offset, timeMs);
     this.#highestMs = Math.max(this.#highestMs, timeMs);
+    this.#latestMs = Math.max(this.#latestMs, timeMs);
   }
 
   /** A record before this time passes no boundary. */
@@ -163,6 +179,7 @@ export class PartitionClock {
   finish(): void {
     this.#done = this.#handed;
     this.#doneMs = this.#highestMs;
+    this.#lastMs = this.#latestMs;
   }
 
   /** Records without a time, or skipped, up to here: done without ever being handed out. */
@@ -226,3 +243,5 @@ export class PartitionClock {
     this.#passes = this.#passes.filter((pass) => pass.end > end);
   }
 }
+
+const finite = (ms: number) => (Number.isFinite(ms) ? ms : null);

@@ -5,9 +5,9 @@
  * that every one of them is still in storage: then the leader moves no further until there is room.
  */
 
+import { Wakeup } from '../support/index.ts';
 import { cutsKept } from './cuts.ts';
 import type { StoredCut } from './layout.ts';
-import { Bell } from './session.ts';
 
 export interface Period {
   readonly start: number;
@@ -36,7 +36,7 @@ const waitingMax = cutsKept - 2;
 export class PeriodCalls {
   readonly #options: PeriodCallsOptions;
   readonly #waiting: StoredCut[] = [];
-  readonly #bell = new Bell();
+  readonly #bell = new Wakeup();
   readonly #running: Promise<void>;
 
   constructor(options: PeriodCallsOptions) {

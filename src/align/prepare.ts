@@ -1,11 +1,12 @@
 /** The nodes that a group stands on, made by whoever joins first; and the rule, changed by people. */
 
 import { isZkError } from '../client/index.ts';
-import { Backoff, type Clock } from '../support/index.ts';
+import { connected, ensurePath } from '../kafka/index.ts';
+import { Backoff, type Clock, pause } from '../support/index.ts';
 import { checkGroup } from './align-options.ts';
 import { type AlignPaths, alignPaths, alignRoot, formatRule } from './layout.ts';
 import { type Rule, type RuleInput, ruleOf } from './rule.ts';
-import { type AlignClient, connected, ensurePath, isPassing, pause } from './session.ts';
+import { type AlignClient, isPassing } from './session.ts';
 
 /** Tried again for as long as there is a session to try it in. */
 export async function prepareGroup(

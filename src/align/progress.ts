@@ -1,47 +1,81 @@
 /**
  * When a member has something to tell: its partitions are others than before, one of them changed its
- * state or is known for the first time, or the slowest of them has passed a boundary. Nothing else moves
- * the limit, so nothing else is written: while nothing of this happens, nothing is sent.
+ * state or is known for the first time, or the slowest of them has passed a boundary or the limit.
+ * Nothing else moves the limit, so nothing else is written: while nothing of this happens, nothing is sent.
+ *
+ * In: a lane, each time something about it is different. Out: whether that is news. What it costs does not
+ * grow with the number of lanes, since each of them changes with every batch.
  */
 
 import type { PartitionReport } from './group-clock.ts';
 import type { Lane } from './lane.ts';
-import { boundaryAt } from './rule.ts';
+import { boundaryAfter } from './rule.ts';
 
 export class Progress {
+  readonly #lanes: ReadonlyMap<string, Lane>;
   #told = new Map<string, string>();
+  /** Where the slowest was when it was last told; and where it has to be to be told of again. */
   #toldMs = Number.NEGATIVE_INFINITY;
+  #nextMs = Number.NEGATIVE_INFINITY;
+  /** Lanes that are not there yet. */
+  readonly #behind = new Set<string>();
 
-  /** True when it is worth a write; what `reports` says then is taken as told. */
-  isNews(lanes: ReadonlyMap<string, Lane>, stepMs: number): boolean {
-    let slowestMs = Number.POSITIVE_INFINITY;
-    let isNews = lanes.size < this.#told.size;
-    for (const [key, lane] of lanes) {
-      const { state, positionMs } = lane;
-      if (state === 'opening' || state === 'closed') continue;
-      const tag = `${lane.owned.epoch} ${state} ${positionMs === null}`;
-      if (this.#told.get(key) !== tag) isNews = true;
-      if (state === 'idle' || state === 'finished') continue;
-      slowestMs = Math.min(slowestMs, positionMs ?? Number.NEGATIVE_INFINITY);
-    }
-    if (!isNews && slowestMs === Number.POSITIVE_INFINITY) return false;
-    return isNews || boundaryAt(stepMs, slowestMs) > this.#toldMs;
+  constructor(lanes: ReadonlyMap<string, Lane>) {
+    this.#lanes = lanes;
   }
 
-  /** What to tell now. */
-  take(lanes: ReadonlyMap<string, Lane>, stepMs: number): Map<string, PartitionReport> {
+  /** Something about the lane is different. True when that is worth a write. */
+  isNews(key: string, lane: Lane): boolean {
+    if (this.#lanes.size < this.#told.size) return true;
+    if (isUnknown(lane)) return false;
+    if (this.#told.get(key) !== tagOf(lane)) return true;
+    return this.#behind.has(key) && !this.#isBehind(lane) && this.#caughtUp(key);
+  }
+
+  #caughtUp(key: string): boolean {
+    this.#behind.delete(key);
+    return this.#behind.size === 0;
+  }
+
+  /** There is another rule, or another limit. True when the slowest is past it already. */
+  measure(stepMs: number, limitMs: number): boolean {
+    const boundaryMs = boundaryAfter(stepMs, this.#toldMs);
+    this.#nextMs = this.#toldMs < limitMs ? Math.min(boundaryMs, limitMs) : boundaryMs;
+    this.#behind.clear();
+    let isHeld = false;
+    for (const [key, lane] of this.#lanes) {
+      if (isUnknown(lane) || isFree(lane)) continue;
+      isHeld = true;
+      if (this.#isBehind(lane)) this.#behind.add(key);
+    }
+    return isHeld && this.#behind.size === 0;
+  }
+
+  #isBehind(lane: Lane): boolean {
+    const { positionMs } = lane;
+    return !isFree(lane) && (positionMs === null || positionMs < this.#nextMs);
+  }
+
+  /** What to tell now; it is taken as told. */
+  take(stepMs: number, limitMs: number): Map<string, PartitionReport> {
     const reports = new Map<string, PartitionReport>();
     this.#told = new Map();
-    let slowestMs = Number.POSITIVE_INFINITY;
-    for (const [key, lane] of lanes) {
+    this.#toldMs = Number.POSITIVE_INFINITY;
+    for (const [key, lane] of this.#lanes) {
       const report = lane.report();
       if (report === null) continue;
       reports.set(key, report);
-      this.#told.set(key, `${report.epoch} ${report.state} ${lane.positionMs === null}`);
-      if (report.state === 'idle' || report.state === 'finished') continue;
-      slowestMs = Math.min(slowestMs, report.positionMs ?? Number.NEGATIVE_INFINITY);
+      this.#told.set(key, tagOf(lane));
+      if (isFree(lane)) continue;
+      this.#toldMs = Math.min(this.#toldMs, report.positionMs ?? Number.NEGATIVE_INFINITY);
     }
-    this.#toldMs = boundaryAt(stepMs, slowestMs);
+    this.measure(stepMs, limitMs);
     return reports;
   }
 }
+
+const isUnknown = ({ state }: Lane) => state === 'opening' || state === 'closed';
+/** It holds nobody back. */
+const isFree = ({ state }: Lane) => state === 'idle' || state === 'finished';
+const tagOf = ({ owned, state, positionMs }: Lane) =>
+  `${owned.epoch} ${state} ${positionMs === null}`;

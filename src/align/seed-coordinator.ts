@@ -31,6 +31,7 @@ import {
   type SeedPaths,
   seedLayout,
   textOf,
+  wholeSeconds,
 } from './seed-layout.ts';
 
 export interface SeedCoordinatorOptions {
@@ -43,6 +44,10 @@ export interface SeedCoordinatorOptions {
   readonly startMs?: number;
   /** Whole seconds. */
   readonly period: Duration;
+  /** How far the group is known to have come, for when nothing of it is stored any more. */
+  readonly knownMs?: number;
+  /** The limit has moved. */
+  readonly onLimit?: (limitMs: number) => void;
   /** Ends it: whoever waits is told. */
   readonly signal?: AbortSignal;
 }
@@ -57,11 +62,14 @@ export class SeedCoordinator implements PeriodCoordinator {
   readonly #paths: SeedPaths;
   readonly #plan: PartitionPlan;
   readonly #start: number;
+  readonly #known: number;
+  readonly #onLimit: (limitMs: number) => void;
   readonly #cache: Cache;
   readonly #own = new Map<string, number>();
   readonly #finished = new Set<string>();
   readonly #stopListening: () => void;
   readonly #ready = deferred();
+  readonly #ended = deferred<never>();
   #periodSeconds: number;
   /** The end of the present period. In seconds, as everything here that does not say otherwise. */
   #limit: number;
@@ -84,8 +92,11 @@ export class SeedCoordinator implements PeriodCoordinator {
     this.#start = wholeSeconds('startMs', startMs);
     this.#periodSeconds = wholeSeconds('period', durationMs('period', options.period, 1_000));
     this.#limit = this.#start + this.#periodSeconds;
+    this.#known = wholeSeconds('knownMs', options.knownMs ?? 0);
+    this.#onLimit = options.onLimit ?? (() => {});
     this.#moved.promise.catch(() => {});
     this.#ready.promise.catch(() => {});
+    this.#ended.promise.catch(() => {});
     const again = () => this.#ask();
     this.#cache = new Cache(client, root, { onChange: again, onCurrent: again });
     const onState = () => this.#stateMoved();
@@ -120,6 +131,11 @@ export class SeedCoordinator implements PeriodCoordinator {
     return this.#place !== undefined && this.#line()[0] === this.#place;
   }
 
+  /** Rejects with what ended it, if not `close`. */
+  get ended(): Promise<never> {
+    return this.#ended.promise;
+  }
+
   /** What the leader adds when everybody is there. Matters on the leader, from the next move on. */
   set period(period: Duration) {
     this.#periodSeconds = wholeSeconds('period', durationMs('period', period, 1_000));
@@ -130,15 +146,20 @@ export class SeedCoordinator implements PeriodCoordinator {
     return timestampMs < this.limitMs;
   }
 
-  /** These have nothing left before the limit. Resolves with the new limit when it has moved. */
+  /** These have nothing left before the limit. */
+  reached(partitions: readonly PartitionId[]): void {
+    for (const key of this.#named(partitions)) this.#own.set(key, this.#limit);
+    this.#ask();
+  }
+
+  /** As `reached`, and waits for everybody. Resolves with the new limit when it has moved. */
   async currentPeriodComplete(
     partitions: readonly PartitionId[],
     { signal }: { readonly signal?: AbortSignal } = {},
   ): Promise<number> {
     signal?.throwIfAborted();
     const limit = this.#limit;
-    for (const key of this.#known(partitions)) this.#own.set(key, limit);
-    this.#ask();
+    this.reached(partitions);
     while (this.#limit === limit) {
       if (this.#end !== undefined) throw this.#end.error;
       await this.#nextMove(signal);
@@ -155,13 +176,13 @@ export class SeedCoordinator implements PeriodCoordinator {
 
   /** These hold nobody back from now on: every limit is reached by them at once. */
   finish(partitions: readonly PartitionId[]): void {
-    for (const key of this.#known(partitions)) this.#finished.add(key);
+    for (const key of this.#named(partitions)) this.#finished.add(key);
     this.#ask();
   }
 
   /** Leaves the election. What the layout keeps in ephemeral nodes goes with them. */
   async close(): Promise<void> {
-    this.#finish(new ZkError('SESSION_EXPIRED', { path: this.#paths.coordinator }));
+    this.#finish(new ZkError('SESSION_EXPIRED', { path: this.#paths.coordinator }), true);
     await this.#turning;
     await this.#cache.close();
     if (this.#client.state.name !== 'connected') return;
@@ -186,7 +207,7 @@ export class SeedCoordinator implements PeriodCoordinator {
     );
   }
 
-  #known(partitions: readonly PartitionId[]): string[] {
+  #named(partitions: readonly PartitionId[]): string[] {
     const all = new Set(this.#keys());
     return partitions.map((partition) => {
       const key = keyOf(partition);
@@ -244,6 +265,7 @@ export class SeedCoordinator implements PeriodCoordinator {
     const stored = this.#stored();
     if (stored === null || stored <= this.#limit) return;
     this.#limit = stored;
+    this.#onLimit(this.limitMs);
     const moved = this.#moved;
     this.#moved = deferred();
     this.#moved.promise.catch(() => {});
@@ -306,16 +328,19 @@ export class SeedCoordinator implements PeriodCoordinator {
     const { coordinator, topicPartitions } = this.#paths;
     const plan = this.#layout.formatPlan(this.#plan);
     await this.#put(topicPartitions, plan);
-    const isFirst = this.#limit === this.#start + this.#periodSeconds;
     const stored = this.#stored();
+    if (stored === null) this.#limit = Math.max(this.#limit, this.#known);
+    const isFirst = this.#limit === this.#start + this.#periodSeconds;
     if (stored === null || (stored < this.#limit && !(isFirst && stored === this.#start))) {
       const first = this.#layout.beginsAtStart && isFirst ? this.#start : this.#limit;
       await this.#put(coordinator, String(first));
       return; // the cache tells, and the next turn goes on
     }
     const there = this.#layout.readProgress(this.#cache, this.#paths);
-    const isReached = this.#keys().every((key) => (there.get(key) ?? -1) >= this.#limit);
-    if (!isReached) return;
+    const keys = this.#keys();
+    const isReached = keys.every((key) => (there.get(key) ?? -1) >= this.#limit);
+    // Where all are at their end nobody needs another limit, and each would be reached at once.
+    if (!isReached || keys.every((key) => this.#finished.has(key))) return;
     const next = this.#limit + this.#periodSeconds;
     if (next > this.#layout.secondsMax) {
       throw new ArgumentError(
@@ -354,9 +379,10 @@ export class SeedCoordinator implements PeriodCoordinator {
     else if (state.name === 'connected') this.#ask();
   }
 
-  #finish(error: unknown): void {
+  #finish(error: unknown, isAsked = false): void {
     if (this.#end !== undefined) return;
     this.#end = { error };
+    if (!isAsked) this.#ended.reject(error);
     this.#stopListening();
     this.#moved.reject(error);
     this.#ready.reject(error);
@@ -367,12 +393,4 @@ function layoutOf(name: string): SeedLayout {
   const found = { seed: seedLayout, java: javaLayout }[name];
   if (found === undefined) throw new ArgumentError('layout', `seed or java is wanted, not ${name}`);
   return found;
-}
-
-function wholeSeconds(argument: string, ms: number): number {
-  if (Number.isSafeInteger(ms) && ms >= 0 && ms % 1_000 === 0) return ms / 1_000;
-  throw new ArgumentError(
-    argument,
-    `whole seconds are wanted: the layout has no less, not ${ms} ms`,
-  );
 }

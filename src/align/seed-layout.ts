@@ -133,6 +133,15 @@ function parts(text: string, separator: string): string[] {
   return all.filter((part) => part !== '');
 }
 
+/** What the layout can say. */
+export function wholeSeconds(argument: string, ms: number): number {
+  if (Number.isSafeInteger(ms) && ms >= 0 && ms % 1_000 === 0) return ms / 1_000;
+  throw new ArgumentError(
+    argument,
+    `whole seconds are wanted: the layout has no less, not ${ms} ms`,
+  );
+}
+
 /** Two members at a time collide now and then; so many times in a row, something else is wrong. */
 const triesMax = 1_000;
 

@@ -9,6 +9,7 @@ import { GroupClock, type PartitionState } from './group-clock.ts';
 import {
   alignPaths,
   alignRoot,
+  memberOf,
   parseCalled,
   parseLimit,
   parseMember,
@@ -72,20 +73,22 @@ export async function readAlignment(
   const clock = new GroupClock(effective, limit?.limitMs ?? null, null);
   clock.plan([...(plan ?? [])].flatMap(([topic, all]) => all.map((name) => `${topic}/${name}`)));
   const ids = new Map<string, string>();
-  const members: SeenMember[] = [];
-  for (const name of names) {
+  const members = new Map<string, SeenMember>();
+  for (const name of names.sort()) {
     const node = await nodeOf(client, paths.member(name));
     if (node === null) continue; // it left in between
     const member = parseMember(node.data, paths.member(name));
     ids.set(name, member.id);
     for (const [key, report] of member.partitions) clock.report(key, name, report);
-    members.push({
+    const key = memberOf(name);
+    const before = members.get(key);
+    members.set(key, {
       id: member.id,
       sessionId: node.stat.ephemeralOwner,
-      sinceMs: Number(node.stat.ctime),
-      records: member.records,
+      sinceMs: Math.min(before?.sinceMs ?? Number.POSITIVE_INFINITY, Number(node.stat.ctime)),
+      records: Math.max(before?.records ?? 0, member.records),
       waitingShare: member.waitingShare,
-      partitions: member.partitions.size,
+      partitions: (before?.partitions ?? 0) + member.partitions.size,
     });
   }
   const limitMs = limit?.rule.mode === 'off' ? null : (limit?.limitMs ?? null);
@@ -102,7 +105,7 @@ export async function readAlignment(
     return { key, state, positionMs, offset, member, isWaiting };
   });
   const slowest = partitions.find(({ key }) => key === clock.slowest?.key) ?? null;
-  return { group, rule, limit, calledMs, members, partitions, slowest };
+  return { group, rule, limit, calledMs, members: [...members.values()], partitions, slowest };
 }
 
 /** The groups that there are. */

@@ -46,7 +46,7 @@ export class Starts {
       this.#lastCut(),
       readHandover(this.#client, this.#paths, owned),
     ]);
-    const from = startPoint(owned, cut, handover);
+    const from = startPoint(owned, { cut, handover, allowanceMs: this.#settings.allowanceMs });
     const offset = from?.offset ?? (await this.#first(owned));
     const reader = await this.#openAt(owned, offset, signal);
     // What was stored is gone from the source: what was known of it does not count either.

@@ -6,7 +6,7 @@ import { parseAcl } from './acl-text.ts';
 import type { Context, OptionValues } from './command.ts';
 import { printStat, statJson } from './data.ts';
 import { CommandError, exitCodes } from './exit-codes.ts';
-import { aclJson, escaped } from './output.ts';
+import { aclJson, counted, escaped } from './output.ts';
 
 type Args = readonly string[];
 
@@ -83,7 +83,7 @@ async function confirmMany(
   const client = await context.client();
   const below = await client.countDescendants(path, { signal: context.signal });
   if (below === 0) return true;
-  const question = `set the ACL of ${escaped(path)} and ${below} nodes below it?`;
+  const question = `set the ACL of ${escaped(path)} and ${counted(below, 'node')} below it?`;
   return context.confirm(question, options);
 }
 

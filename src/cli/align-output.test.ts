@@ -120,6 +120,41 @@ test('after tidying, what comes late is added', async () => {
   expect(await offsets('0')).toEqual([0, 1]);
 });
 
+test('several who tidy at once leave every file whole', async () => {
+  for (let round = 0; round < 20; round++) {
+    const all = await Promise.all([1, 2, 3].map(() => PeriodFiles.open(dir, 60)));
+    const start = round * 600;
+    for (const [i, files] of all.entries()) {
+      const id = { topic: 'a', partition: String(i) };
+      await files.write(id, 1n, [record(i, start), record(i + 3, start + 60)]);
+      await files.complete(start, start); // each of them has led once
+    }
+
+    await Promise.all(all.map((files) => files.tidy()));
+
+    const both = [start, start + 60].map(async (name) => (await offsets(String(name))).sort());
+    expect(await Promise.all(both)).toEqual([
+      [0, 1, 2],
+      [3, 4, 5],
+    ]);
+    expect((await readdir(dir)).filter((name) => name.startsWith('.'))).toEqual([]);
+  }
+});
+
+test('two leaders at once make a file with every record once', async () => {
+  for (let round = 0; round < 20; round++) {
+    const [one, two] = [await PeriodFiles.open(dir, 60), await PeriodFiles.open(dir, 60)];
+    const start = round * 60;
+    await one.write(a, 1n, [record(0, start), record(1, start)]);
+
+    await Promise.all([one, two].map((files) => files.complete(start, start + 60)));
+    await two.write(a, 2n, [record(2, start)]);
+    await Promise.all([one, two].map((files) => files.complete(start, start + 60)));
+
+    expect(await offsets(String(start))).toEqual([0, 1, 2]);
+  }
+});
+
 test('a folder begun with another period is refused', async () => {
   await PeriodFiles.open(dir, 60);
 

@@ -5,6 +5,7 @@
  *   OUT/.drover/period                              60000: what a file spans; the same for everybody
  *   OUT/.drover/1700000040000/orders-3.41.part      what owner 41 of orders-3 has read of that period
  *   OUT/.drover/1700000040000/made                  the parts, with their sizes, that the file was made from
+ *   OUT/.drover/1700000040000/base                  a file that was there when the period was begun
  *
  * Each owner of a partition writes to parts of its own, named by the epoch of its ownership, so no two
  * processes write to one file, also if one of them was stopped and thinks that it still owns something.
@@ -115,12 +116,30 @@ export class PeriodFiles {
       unsynced.add(path);
       if (await isThere(join(this.directory, `${name}.ndjson`))) late.add(name);
     }
-    for (const name of late) await writeFile(join(await this.#folder('late'), name), '');
+    if (late.size === 0) return;
+    const folder = join(this.directory, hidden, 'late');
+    await mkdir(folder, { recursive: true });
+    for (const name of late) await writeFile(join(folder, name), '');
   }
 
+  /**
+   * A period's folder. It comes into being whole, with the file that is there already in it, so that
+   * nobody takes one that we made for one that was there before.
+   */
   async #folder(name: string): Promise<string> {
     const path = join(this.directory, hidden, name);
-    if (!this.#folders.has(name)) await mkdir(path, { recursive: true });
+    if (this.#folders.has(name)) return path;
+    const made = join(this.directory, hidden, `new.${randomUUID()}`);
+    await mkdir(made, { recursive: true });
+    await writeFile(join(made, 'begun'), ''); // so that a rename onto it fails
+    const file = join(this.directory, `${name}.ndjson`);
+    await link(file, join(made, 'base')).catch(unless('ENOENT'));
+    try {
+      await rename(made, path);
+    } catch (error) {
+      await rm(made, { recursive: true, force: true });
+      unless('ENOTEMPTY', 'EEXIST')(error as NodeJS.ErrnoException); // somebody was first
+    }
     this.#folders.add(name);
     return path;
   }
@@ -184,11 +203,6 @@ export class PeriodFiles {
     const before = await readFile(made, 'utf8').catch(unless('ENOENT'));
     const sizes = JSON.stringify(Object.fromEntries(parts));
     if (before === sizes) return null;
-    if (before === undefined) {
-      // A file that none of us made is kept as it is, in front. Said before the first rename.
-      await link(path, join(folder, 'base')).catch(unless('ENOENT', 'EEXIST'));
-      await writeFile(made, '{}');
-    }
     const temporary = join(folder, `${randomUUID()}.tmp`);
     const records = await put(temporary, folder, [...parts.keys()], parts);
     signal?.throwIfAborted();
@@ -199,13 +213,16 @@ export class PeriodFiles {
 
   /**
    * Everything has been read: makes what is still to be made, and takes away what files were made from.
-   * By who led last; anybody else only takes away what is empty.
+   * By who has led; anybody else only takes away what is empty. Several may do so at once: what is to go
+   * is moved out of the way in one step, so that nobody makes a file from half of it.
    */
   async tidy(): Promise<PeriodFile[]> {
     if (!this.#hasSwept && !(await this.#isEmpty())) return [];
     this.#hasSwept = false;
     const made = await this.complete(null, Number.POSITIVE_INFINITY).catch(unless('ENOENT'));
-    await rm(join(this.directory, hidden), { recursive: true, force: true });
+    const gone = join(this.directory, `${hidden}.${randomUUID()}`);
+    await rename(join(this.directory, hidden), gone).catch(unless('ENOENT'));
+    await rm(gone, { recursive: true, force: true });
     return made ?? [];
   }
 

@@ -81,8 +81,10 @@ export async function run(context: Context, options: OptionValues): Promise<numb
     await Promise.all(each);
     signal.throwIfAborted();
     if (isFolder) await called(client, group, signal);
+    const { records } = runner.status();
+    await runner.close(); // no callback runs any more
     await sink.end();
-    output.tell(`${group} has come to its end; ${thousands(runner.status().records)} records here`);
+    output.tell(`${group} has come to its end; ${thousands(records)} records here`);
     return exitCodes.ok;
   } finally {
     await runner.close();

@@ -7,21 +7,26 @@
 import type {
   ConsoleOptions,
   HistoryEntry,
+  OpTimes,
   OwnServer,
   RunningConsole,
   WordAnswer,
 } from '../console/index.ts';
+import { ops } from '../protocol/index.ts';
 import {
   answerWord,
   fourLetterWords,
   type Latency,
+  latencyBoundsMs,
   monitorValues,
   type RunningServer,
   readWhitelist,
+  watchKinds,
 } from '../server/index.ts';
 import { type NodeState, type PathChange, pathHistory } from '../storage/index.ts';
 import type { Context } from './command.ts';
 import { openConsole } from './console.ts';
+import type { Offered } from './console-contexts.ts';
 import { serverView } from './console-sources.ts';
 import { findingsOf } from './doctor.ts';
 import { rowFrom } from './server-facts.ts';
@@ -32,13 +37,19 @@ import { hex } from './words.ts';
 export interface ServerConsoleOptions {
   readonly port: number;
   readonly write: boolean;
+  /** Saved contexts that the page may switch to; undefined: none. */
+  readonly contexts?: Offered | undefined;
+  /** Where the built page is, if not where it is built. */
+  readonly pageFolder?: string;
+  /** Where its metrics are to be had, if anywhere. */
+  readonly metricsUrl?: string | undefined;
   readonly say: (sentence: string) => void;
 }
 
 export async function openServerConsole(
   context: Context,
   server: RunningServer,
-  { port, write, say }: ServerConsoleOptions,
+  { port, write, contexts, pageFolder, metricsUrl, say }: ServerConsoleOptions,
 ): Promise<RunningConsole> {
   // Who we are, from DROVER_AUTH and its like; where to, is known.
   const { DROVER_AUTH, DROVER_CONSOLE_TOKEN: token } = context.environment;
@@ -49,21 +60,26 @@ export async function openServerConsole(
     port,
     write,
     origin: 'drover serve',
+    ...(pageFolder !== undefined && { pageFolder }),
     ...(token && { token }),
     lookAtServers: async () => {
       const rows = [rowOf(server)];
-      return { servers: rows.map(serverView), findings: findingsOf(rows), quorum: quorumOf(rows) };
+      const snapshotMs = server.facts.storage?.lastSnapshot()?.wallMs;
+      const servers = rows.map((row) => serverView(row, snapshotMs));
+      return { servers, findings: findingsOf(rows), quorum: quorumOf(rows) };
     },
     ask: async (word) => [answerOf(server, word)],
-    ownServer: ownServerOf(server),
+    ownServer: { ...ownServerOf(server), metricsUrl },
     ...(history !== undefined && { history }),
-    ...(demo !== undefined && { demo: () => demo.begin(), offsets: () => demo.ends }),
+    ...(demo !== undefined && { demo: () => demo.begin() }),
   };
   const running = await openConsole({
     target,
     commands: context.commands,
     environment: context.environment,
     say,
+    contexts,
+    ...(demo !== undefined && { demoEnds: () => demo.ends }),
     options,
   });
   const close = async () => {
@@ -91,7 +107,16 @@ function answerOf({ facts, address }: RunningServer, word: string): WordAnswer {
 
 function rowOf({ facts, host, port, address }: RunningServer) {
   const say = (word: string) => answerWord(facts, everyWord, word) ?? '';
-  return { ...rowFrom({ host, port, name: address }, say('srvr'), say('mntr'), 0), behind: 0 };
+  const row = rowFrom({ host, port, name: address }, say('srvr'), say('mntr'), 0);
+  // mntr has whole milliseconds, as Apache does, and most of ours take less.
+  const { reads, appends } = facts.engine.stats;
+  return {
+    ...row,
+    behind: 0,
+    p50Ms: reads.quantileMs(0.5),
+    p99Ms: reads.quantileMs(0.99),
+    fsyncP99Ms: appends.quantileMs(0.99),
+  };
 }
 
 function ownServerOf(server: RunningServer): OwnServer {
@@ -101,10 +126,20 @@ function ownServerOf(server: RunningServer): OwnServer {
       Object.fromEntries(
         monitorValues(facts).map(([name, value]) => [name, Number(value.toString())] as const),
       ),
-    ops() {
-      const { reads, writes, appends } = engine.stats;
-      return [opOf('reads', reads), opOf('writes', writes), opOf('log batches', appends)];
+    opTimes() {
+      const { byOp, appends } = engine.stats;
+      const seen = [...byOp.entries()].map(([code, latency]) =>
+        timesOf(opNames.get(code) ?? `op ${code}`, latency),
+      );
+      return { boundsMs: latencyBoundsMs, ops: [...seen, timesOf('fsync', appends)] };
     },
+    expiries() {
+      const nowMs = facts.clock.nowMs();
+      return new Map(
+        [...engine.sessions.values()].map(({ id, bucketMs }) => [id, bucketMs - nowMs]),
+      );
+    },
+    watchKinds: () => watchKindsOf(server),
     expire(sessionId) {
       const session = engine.sessions.get(sessionId);
       if (session === undefined || session.closing) return false;
@@ -114,9 +149,35 @@ function ownServerOf(server: RunningServer): OwnServer {
   };
 }
 
-function opOf(op: string, latency: Latency) {
-  const { count, maxMs } = latency;
-  return { op, count, p50Ms: latency.quantileMs(0.5), p99Ms: latency.quantileMs(0.99), maxMs };
+/** Paths that are looked at: as many as the page has any use for. */
+const watchedMax = 100_000;
+
+function watchKindsOf({ engine }: RunningServer): ReadonlyMap<string, readonly string[]> {
+  const found = new Map<string, Set<string>>();
+  for (const [name, table] of Object.entries({
+    data: engine.watches.data,
+    children: engine.watches.child,
+  })) {
+    for (const [path, watchers] of table.paths()) {
+      if (found.size >= watchedMax) break;
+      const kinds = found.get(path) ?? new Set();
+      for (const watcher of watchers instanceof Set ? watchers : [watchers]) {
+        if (table.has(path, watcher, watchKinds.oneShot)) kinds.add(name);
+        if (table.has(path, watcher, watchKinds.persistent)) kinds.add('persistent');
+        if (table.has(path, watcher, watchKinds.recursive)) kinds.add('recursive');
+      }
+      found.set(path, kinds);
+    }
+  }
+  return new Map([...found].map(([path, kinds]) => [path, [...kinds]]));
+}
+
+const opNames: ReadonlyMap<number, string> = new Map(
+  Object.entries(ops).map(([name, { code }]) => [code, name]),
+);
+
+function timesOf(op: string, { maxMs, buckets }: Latency): OpTimes {
+  return { op, maxMs, buckets: [...buckets] };
 }
 
 /** One look through the logs at a time: they may be long. */

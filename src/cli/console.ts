@@ -14,15 +14,20 @@ import {
   type AuditEntry,
   ConsoleError,
   type ConsoleOptions,
+  type ConsoleSources,
   consolePort,
+  type Ends,
+  isLoopback,
   type RunningConsole,
   startConsole,
 } from '../console/index.ts';
 import { droverVersion } from '../server/index.ts';
 import { onAbort } from '../support/index.ts';
 import type { CommandTable, Context, OptionValues, Target } from './command.ts';
+import { type AskedBrokers, askedBrokers, BrokerEnds } from './console-brokers.ts';
+import { contextSources, copyInto, type Offered, offeredContexts } from './console-contexts.ts';
 import { ConsoleShell, consoleCommands } from './console-shell.ts';
-import { askServers, lookAtServers } from './console-sources.ts';
+import { adminPortsOf, askServers, lookAtServers } from './console-sources.ts';
 import { CommandError, exitCodes } from './exit-codes.ts';
 import { within } from './top.ts';
 import { escaped, escapedLines } from './words.ts';
@@ -35,14 +40,18 @@ export async function consoleCommand(context: Context, options: OptionValues): P
     throw new CommandError('usage', `--write: ${target.origin} is read-only`);
   }
   const token = await tokenOf(options, environment);
+  const host = (options.address as string | undefined) ?? '127.0.0.1';
   const running = await openConsole({
     target,
     commands: context.commands,
     environment,
     say: (sentence) => output.tell(sentence),
+    contexts: offeredContexts(options.contexts, isLoopback(host)),
+    brokers: askedBrokers(options.brokers),
+    adminPorts: adminPortsOf(options.adminPort),
     options: {
       port: within(options.port, '--port', 0, 65_535, consolePort),
-      host: (options.address as string | undefined) ?? '127.0.0.1',
+      host,
       write: isWrite,
       allowHosts: (options.allowHost ?? []) as readonly string[],
       ...(token !== undefined && { token }),
@@ -78,44 +87,75 @@ export interface OpenConsole {
   readonly commands: CommandTable;
   readonly environment: Context['environment'];
   readonly say: (sentence: string) => void;
+  /** Contexts that the page may switch to; undefined: none. */
+  readonly contexts?: Offered | undefined;
+  /** Who is asked for the ends of partitions, for lag; see `BrokerEnds`. */
+  readonly brokers?: AskedBrokers | undefined;
+  /** Where AdminServers tell what four-letter words do not. */
+  readonly adminPorts?: readonly number[] | undefined;
+  /** Of a demo, while it runs: its brokers only play. */
+  readonly demoEnds?: () => Ends | undefined;
   readonly options: Partial<ConsoleOptions>;
 }
 
 /** A console with a session of its own; both are closed together. */
 export async function openConsole(open: OpenConsole): Promise<RunningConsole> {
-  const { target, commands, environment, say, options } = open;
-  const client = new Client(target.servers, { ...target.client, renew: true });
-  const shell = new ConsoleShell(commands, target, environment);
-  const closeBoth = async () => {
-    await shell.close();
-    await client.close();
-  };
+  const { target, environment, say, options, contexts } = open;
+  const own = openSources(open, target, open);
   const folder = pageFolder();
   try {
     const running = await startConsole({
-      client,
-      servers: target.servers,
-      origin: target.origin,
-      version: droverVersion(),
-      lookAtServers: lookAtServers(target),
-      ask: askServers(target),
-      commands: consoleCommands(commands),
-      run: (line) => shell.run(line),
+      ...own.sources,
+      ...(contexts !== undefined && {
+        contexts: contextSources(contexts, environment, async (other) => openSources(open, other)),
+      }),
       // Paths and messages come from strangers, and a terminal shows them.
-      onAudit: (entry) => say(escaped(auditLine(entry))),
+      onAudit: (entry, context) => say(escaped(auditLine(entry, context))),
       onBug: (error) => say(escapedLines(`console: ${(error as Error)?.stack ?? String(error)}`)),
       ...(folder !== undefined && { pageFolder: folder }),
       ...options,
     });
     const close = async () => {
       await running.close();
-      await closeBoth();
+      await own.close();
     };
     return { ...running, close, [Symbol.asyncDispose]: close };
   } catch (error) {
-    await closeBoth();
+    await own.close();
     throw asCommandError(error, options);
   }
+}
+
+/** Everything that the console is told of one place. */
+function openSources(
+  { commands, environment }: OpenConsole,
+  target: Target,
+  only: Pick<OpenConsole, 'brokers' | 'demoEnds' | 'adminPorts'> = {},
+): { readonly sources: ConsoleSources; close(): Promise<void> } {
+  const { brokers = 'registered', demoEnds, adminPorts } = only;
+  const client = new Client(target.servers, { ...target.client, renew: true });
+  const shell = new ConsoleShell(commands, target, environment);
+  const ends = new BrokerEnds(client, brokers);
+  return {
+    sources: {
+      client,
+      servers: target.servers,
+      origin: target.origin,
+      version: droverVersion(),
+      lookAtServers: lookAtServers(target, adminPorts),
+      ask: askServers(target, adminPorts),
+      commands: consoleCommands(commands),
+      run: (line) => shell.run(line),
+      copy: copyInto(client, target.dataBytesMax),
+      offsets: () => demoEnds?.() ?? ends.source,
+      whyNoOffsets: () => ends.why,
+    },
+    async close() {
+      await ends.close();
+      await shell.close();
+      await client.close();
+    },
+  };
 }
 
 function asCommandError(error: unknown, { host, port }: Partial<ConsoleOptions>): unknown {
@@ -135,9 +175,13 @@ function asCommandError(error: unknown, { host, port }: Partial<ConsoleOptions>)
   return error;
 }
 
-function auditLine({ action, path, who, ok, count, note }: AuditEntry): string {
+function auditLine(
+  { action, path, who, ok, count, note }: AuditEntry,
+  context: string | null,
+): string {
+  const where = context === null ? '' : ` in ${context}`;
   const what = count > 1 ? `${action} ${path} (${count} nodes)` : `${action} ${path}`;
-  return `console: ${what}, by ${who}${ok ? '' : `, failed: ${note}`}`;
+  return `console: ${what}${where}, by ${who}${ok ? '' : `, failed: ${note}`}`;
 }
 
 /** A token on the command line is in the list of processes: a file or the variable is better. */

@@ -7,7 +7,7 @@
 
 import type { Context, OptionValues } from './command.ts';
 import { CommandError, exitCodes } from './exit-codes.ts';
-import { escaped } from './output.ts';
+import { counted, escaped } from './output.ts';
 import { deleteSubtree } from './subtree.ts';
 
 const batchUnlessSaid = 1_000;
@@ -28,12 +28,12 @@ export async function deleteAll(
   const shown = escaped(path);
   if (options.dryRun === true) {
     if (output.isJson) output.record({ path, wouldDelete: below + 1 });
-    else output.line(`would delete ${shown} and ${below} nodes below it`);
+    else output.line(`would delete ${shown} and ${counted(below, 'node')} below it`);
     return exitCodes.ok;
   }
   if (below > 0) {
     const { servers } = await context.target();
-    const question = `delete ${shown} and ${below} nodes below it, on ${escaped(servers)}?`;
+    const question = `delete ${shown} and ${counted(below, 'node')} below it, on ${escaped(servers)}?`;
     if (!(await context.confirm(question, options))) {
       output.tell('nothing was deleted');
       return exitCodes.declined;

@@ -89,7 +89,8 @@ export class Cast {
     return new Cast(address, directory, witness, onTrouble);
   }
 
-  async addBroker(id: number): Promise<void> {
+  /** `autoBalance` false: leaders stay where they are until somebody asks. */
+  async addBroker(id: number, { autoBalance = true } = {}): Promise<void> {
     const client = await connect(this.address, { sessionTimeoutMs, renew: true });
     const broker = await startBroker(client, {
       id,
@@ -101,6 +102,7 @@ export class Cast {
         stopReplica: () => {},
       },
       isrNotification: { quietMs: 100 },
+      controller: { autoBalance },
     });
     const close = async () => {
       await broker.close({ handOverMs: 0 });

@@ -49,7 +49,8 @@ export async function edit(
     await runEditor(context, editor, file);
     const after = await readFile(file);
     if (after.equals(before)) {
-      output.tell('nothing was changed');
+      if (output.isJson) output.record({ path, changed: false, stat: statJson(stat) });
+      else output.tell('nothing was changed');
       return exitCodes.ok;
     }
     const { dataBytesMax } = await context.target();
@@ -61,7 +62,7 @@ export async function edit(
     const version = options.force === true ? -1 : stat.version;
     const written = await client.set(path, after, { version, signal });
     isKept = false;
-    if (output.isJson) output.record({ path, stat: statJson(written) });
+    if (output.isJson) output.record({ path, changed: true, stat: statJson(written) });
     else if (options.s === true) printStat(output, written);
     else output.tell(`wrote ${escaped(path)}, version ${written.version}`);
     return exitCodes.ok;

@@ -39,5 +39,7 @@ test('values are JSON where they are JSON, else text', () => {
   expect(keyValue('a=b=c')).toEqual({ keys: 'a', value: 'b=c' });
   expect(keyValue('a={"x":[]}')).toEqual({ keys: 'a', value: { x: [] } });
   expect(keyValue('a=')).toEqual({ keys: 'a', value: '' });
+  expect(keyValue('a.b', '2')).toEqual({ keys: 'a.b', value: 2 });
   expect(() => keyValue('a')).toThrow('key=value is wanted');
+  expect(() => keyValue('a=1', '2')).toThrow('one value is wanted');
 });

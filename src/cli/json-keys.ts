@@ -6,15 +6,24 @@
 import { CommandError } from './exit-codes.ts';
 import { escaped } from './words.ts';
 
-/** `a.b=1`: the value is JSON where it is JSON, else it is text. */
-export function keyValue(text: string): { keys: string; value: unknown } {
+/** `a.b=1`, or `a.b` with the value behind it: JSON where it is JSON, else text. */
+export function keyValue(text: string, given?: string): { keys: string; value: unknown } {
   const at = text.indexOf('=');
-  if (at < 1) throw new CommandError('usage', `--at ${escaped(text)}: key=value is wanted`);
-  const value = text.slice(at + 1);
+  if (given !== undefined && at !== -1) {
+    throw new CommandError('usage', `--at ${escaped(text)} ${escaped(given)}: one value is wanted`);
+  }
+  if (given === undefined && at < 1) {
+    throw new CommandError(
+      'usage',
+      `--at ${escaped(text)}: key=value is wanted, or --at key value`,
+    );
+  }
+  const keys = given === undefined ? text.slice(0, at) : text;
+  const value = given ?? text.slice(at + 1);
   try {
-    return { keys: text.slice(0, at), value: JSON.parse(value) };
+    return { keys, value: JSON.parse(value) };
   } catch {
-    return { keys: text.slice(0, at), value };
+    return { keys, value };
   }
 }
 

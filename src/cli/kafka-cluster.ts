@@ -95,10 +95,7 @@ export async function readCluster(
     const views = await Promise.all(some.map((topic) => read(client, topic, onProblem)));
     topics.push(...views.filter((view) => view !== null));
   }
-  const brokers =
-    found === '0.7'
-      ? await readBrokers07(client, onProblem)
-      : await readBrokers(client, { onProblem });
+  const brokers = await readBrokers(client, { onProblem });
   const controller = found === '0.7' ? null : await readController(client, { onProblem });
   return { generation: found, brokers, controller, topics, problems };
 }
@@ -153,21 +150,6 @@ async function readTopic07(
   );
   const partitions = lists.flat().sort((a, b) => a.leader! - b.leader!);
   return { topic, topicId: null, config: {}, isBeingDeleted: false, partitions };
-}
-
-async function readBrokers07(client: Client, onProblem: Tell): Promise<BrokerView[]> {
-  const names = await childrenOf(client, layout07.brokerIds.at());
-  const found = await Promise.all(
-    names.map(async (name): Promise<BrokerView | null> => {
-      const path = layout07.broker.at({ id: name });
-      const node = await nodeOf(client, path);
-      const registration = node && layout07.broker.tryParse(node.data, path, onProblem);
-      if (node === null || registration === null || !/^\d+$/.test(name)) return null;
-      const { czxid, ephemeralOwner } = node.stat;
-      return { id: Number(name), registration, epoch: czxid, sessionId: ephemeralOwner };
-    }),
-  );
-  return found.filter((one) => one !== null).sort((a, b) => a.id - b.id);
 }
 
 // ── what is wrong with a partition ──────────────────────────────────────────────────────────────

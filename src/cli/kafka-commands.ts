@@ -8,7 +8,7 @@
 import type { Client } from '../client/index.ts';
 import { type Generation, listGroups, type OffsetSource } from '../kafka/index.ts';
 import type { Context, OptionValues } from './command.ts';
-import { CommandError } from './exit-codes.ts';
+import { CommandError, exitCodes } from './exit-codes.ts';
 import { generationOf, readCluster } from './kafka-cluster.ts';
 import {
   brokersView,
@@ -83,15 +83,35 @@ const actions: Readonly<Record<string, Action>> = {
     const rule = ruleOf(options);
     const needsSource = 'toTimeMs' in rule || ('to' in rule && typeof rule.to === 'string');
     const isAsked = typeof options.ndjson === 'string' || typeof options.brokers === 'string';
-    if (!needsSource && !isAsked) return resetGroup(context, client, name, null, options, now());
-    return withSource(asked, (source) => resetGroup(context, client, name, source, options, now()));
+    const reset = (source: OffsetSource | null) =>
+      resetGroup(context, client, name, source, options, now());
+    const isFree = !needsSource && !isAsked;
+    const code = await (isFree ? reset(null) : withSource(asked, reset));
+    return followed(asked, code, () => groupView(client, name, now()));
   },
-  elect: async ({ context, client, words, options, now }) =>
-    (await import('./kafka-changes.ts')).elect(context, client, words, options, now()),
-  reassign: async ({ context, client, words, options, now }) =>
-    (await import('./kafka-changes.ts')).reassign(context, client, words, options, now()),
+  elect: async (asked) => {
+    const { context, client, words, options, now } = asked;
+    const { elect } = await import('./kafka-changes.ts');
+    const code = await elect(context, client, words, options, now());
+    return followed(asked, code, () => controllerView(client, now()));
+  },
+  reassign: async (asked) => {
+    const { context, client, words, options, now } = asked;
+    const { reassign } = await import('./kafka-changes.ts');
+    const code = await reassign(context, client, words, options, now());
+    return followed(asked, code, () => controllerView(client, now()));
+  },
   doctor: (asked) => withSource(asked, (source) => doctor(asked, source)),
 };
+
+/** `--watch` behind a change goes on with what becomes of it. */
+async function followed(
+  { context, options }: Asked,
+  code: number,
+  look: () => Promise<View>,
+): Promise<number> {
+  return options.watch === true && code === exitCodes.ok ? present(context, options, look) : code;
+}
 
 export const kafkaActions: readonly string[] = Object.keys(actions);
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { timeLagMs } from './kafka-lag.ts';
+import { timeLagMs } from '../kafka/index.ts';
 import { ageText } from './kafka-view.ts';
 
 const id = { topic: 't', partition: '0' };

@@ -2,50 +2,21 @@
  * How far a group is behind, in records and in time, as far as anybody can say.
  *
  * Records: the end of the partition less what was committed. Time: the age of the next record to read.
- * Brokers cannot be asked for that, but for the first offset at or after a time: the time is looked for
- * by halving, to within a twentieth, so no record is read and no group is joined. Where no broker can be
- * asked both are null: unknown, which is not 0.
+ * Where no broker can be asked both are null: unknown, which is not 0.
  */
 
 import {
+  type BrokerSeen,
   type GroupPartitionInfo,
   NdjsonSource,
   type OffsetSource,
   openKafkaJsOffsets,
-  type PartitionId,
   ReaderError,
+  timeLagMs,
 } from '../kafka/index.ts';
 import type { Context, OptionValues } from './command.ts';
 import { CommandError } from './exit-codes.ts';
 import type { BrokerView } from './kafka-cluster.ts';
-
-/** Longest age that is looked for. */
-const ageMaxMs = 10 * 365 * 86_400_000;
-const firstAgeMs = 1_000;
-const precision = 0.05;
-
-/** How old the record at `offset` is, which has to be there. */
-export async function timeLagMs(
-  source: Pick<OffsetSource, 'offsetForTime'>,
-  id: PartitionId,
-  offset: bigint,
-  nowMs: number,
-): Promise<number> {
-  // The record is at least as old as this: what came since then lies behind it.
-  const isOlder = async (ageMs: number) => (await source.offsetForTime(id, nowMs - ageMs)) > offset;
-  let [young, old] = [0, firstAgeMs];
-  while (await isOlder(old)) {
-    young = old;
-    old *= 2;
-    if (old > ageMaxMs) return young;
-  }
-  while (old - young > Math.max(firstAgeMs / 4, old * precision)) {
-    const middle = Math.round((young + old) / 2);
-    if (await isOlder(middle)) young = middle;
-    else old = middle;
-  }
-  return young;
-}
 
 export interface Lag {
   readonly earliest: bigint | null;
@@ -87,7 +58,7 @@ export async function lagOf(
 }
 
 /** Without the code, which is for programs. */
-function sentenceOf({ message, code }: ReaderError): string {
+export function sentenceOf({ message, code }: ReaderError): string {
   return message.startsWith(`${code}: `) ? message.slice(code.length + 2) : message;
 }
 
@@ -125,13 +96,22 @@ export async function openOffsets(
   }
 }
 
+export function givenAddresses(text: string): string[] {
+  const given = text.split(',').map((one) => one.trim());
+  const bad = given.find((one) => !/^[^\s:]+:\d+$|^\[[^\]]+\]:\d+$/.test(one));
+  if (bad === undefined) return given;
+  throw new CommandError('usage', `--brokers: host:port,host:port is wanted, not "${bad}"`);
+}
+
 function addressesOf(options: OptionValues, brokers: readonly BrokerView[]): string[] {
   if (typeof options.brokers === 'string') {
-    const given = options.brokers.split(',').map((one) => one.trim());
-    const bad = given.find((one) => !/^[^\s:]+:\d+$|^\[[^\]]+\]:\d+$/.test(one));
-    if (bad === undefined) return given;
-    throw new CommandError('usage', `--brokers: host:port,host:port is wanted, not "${bad}"`);
+    return givenAddresses(options.brokers);
   }
+  return plainAddresses(brokers);
+}
+
+/** What can be asked without keys and passwords. */
+export function plainAddresses(brokers: readonly Pick<BrokerSeen, 'registration'>[]): string[] {
   return brokers.flatMap(({ registration: { endpoints } }) => {
     const plain = endpoints.find(({ protocol, host }) => protocol === 'PLAINTEXT' && host !== null);
     if (plain === undefined) return [];

@@ -1,6 +1,6 @@
-#!/usr/bin/env node
 /** The `drover` command: argv in, an exit code out. */
 
+import { isatty } from 'node:tty';
 import { findCommand } from './command.ts';
 import { commands } from './commands.ts';
 import { exitCodes } from './exit-codes.ts';
@@ -50,7 +50,7 @@ async function run(argv: readonly string[]): Promise<number> {
   if (name === '-') return runNamed('shell', [...before, ...rest]); // `… | drover -`
   if (findCommand(commands, name) === undefined) {
     const { unknownCommand } = await import('./help.ts');
-    process.stderr.write(`drover: ${unknownCommand(commands, name)}\n`);
+    errors().write(`drover: ${unknownCommand(commands, name)}\n`);
     return exitCodes.usage;
   }
   return runNamed(name, [...before, ...rest]);
@@ -61,6 +61,7 @@ async function runNamed(name: string, tokens: readonly string[]): Promise<number
   const { runCommand } = await import('./run.ts');
   const controller = new AbortController();
   if (!command.ownsSignals) listen(controller);
+  else errors(); // what lives by itself also speaks by itself
   return runCommand(command, tokens, surface(), controller.signal);
 }
 
@@ -75,17 +76,25 @@ function listen(controller: AbortController): void {
 }
 
 function surface(): Surface {
-  const { stdin, stdout, stderr, env } = process;
-  const isPerson = stdin.isTTY === true && stderr.isTTY === true;
+  const { stdout, env } = process;
+  // Node makes a stream of a descriptor when it is first looked at, which takes a millisecond each.
   return {
     commands,
     kind: 'argv',
     environment: env,
-    streams: { stdout, stderr, environment: env },
+    streams: { stdout, stderr: errors, environment: env },
     shell: null,
-    ask: isPerson ? askAtTerminal : undefined,
-    input: async () => (stdin.isTTY ? null : readAll(stdin)),
+    ask: isatty(0) && isatty(2) ? askAtTerminal : undefined,
+    input: async () => (process.stdin.isTTY ? null : readAll(process.stdin)),
   };
+}
+
+let areErrorsHeard = false;
+
+function errors(): NodeJS.WriteStream {
+  if (!areErrorsHeard) process.stderr.on('error', () => {}); // there is nobody left to tell
+  areErrorsHeard = true;
+  return process.stderr;
 }
 
 async function askAtTerminal(question: string, signal: AbortSignal): Promise<string> {
@@ -113,10 +122,11 @@ let outputFailure: string | undefined;
 process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => {
   if (code === 'EPIPE' || code === 'ERR_STREAM_DESTROYED' || outputFailure !== undefined) return;
   outputFailure = code ?? 'unknown error';
-  process.stderr.write(`drover: standard output can't be written (${outputFailure})\n`);
+  errors().write(`drover: standard output can't be written (${outputFailure})\n`);
   process.exitCode = exitCodes.output;
 });
-process.stderr.on('error', () => {}); // there is nobody left to tell
 
-const code = await run(process.argv.slice(2));
-process.exitCode = outputFailure === undefined ? code : exitCodes.output;
+// Without an await at the top: the build makes CommonJS of this, which Node loads sooner.
+void run(process.argv.slice(2)).then((code) => {
+  process.exitCode = outputFailure === undefined ? code : exitCodes.output;
+});

@@ -49,7 +49,10 @@ export async function ls(context: Context, args: Args, options: OptionValues): P
   if (options.R === true) {
     const { listSubtree } = await import('./subtree.ts');
     if (watch) await client.get(path, { ...watch, signal });
+    let count = 0;
     for await (const found of listSubtree(client, path, { signal, ...watch })) {
+      count += 1;
+      if (!output.isTty) output.status(() => `${count} nodes`);
       if (output.isJson) output.record({ path: found });
       else output.line(escaped(found));
       await output.paced();
@@ -230,7 +233,7 @@ export async function set(context: Context, args: Args, options: OptionValues): 
   const version = versionOf(options, old);
   let result: StatView;
   if (at !== undefined) {
-    result = await setKey(context, path, keyValue(at), version);
+    result = await setKey(context, path, keyValue(at, text), version);
   } else {
     const data = await dataOf(context, text, options);
     const client = await context.client();

@@ -18,11 +18,16 @@ export * from './words.ts';
 /** The exit code of a command that looked for something, damage or a difference, and found it. */
 export const foundCode = 1;
 
-type Stream = NodeJS.WritableStream & { readonly isTTY?: boolean; readonly columns?: number };
+type Stream = NodeJS.WritableStream & {
+  readonly isTTY?: boolean;
+  readonly columns?: number;
+  readonly rows?: number;
+};
 
 export interface OutputStreams {
   readonly stdout?: Stream;
-  readonly stderr?: Stream;
+  /** Or a way to it, called when there is something to say: Node takes a millisecond to make it. */
+  readonly stderr?: Stream | (() => Stream);
   readonly clock?: Clock;
   /** NO_COLOR and FORCE_COLOR are looked up here. */
   readonly environment?: Readonly<Record<string, string | undefined>>;
@@ -35,14 +40,16 @@ export interface OutputStreams {
 const batchChars = 64 * 1024;
 const progressAfterMs = 1_000;
 const progressEveryMs = 100;
+/** A terminal may not know its size, or call it nothing at all, as one that script(1) opened does. */
 const columnsUnlessKnown = 80;
+const rowsUnlessKnown = 24;
 
 export class Output {
   readonly isJson: boolean;
   /** Of data, in columns. */
   readonly shownBytes: number;
   readonly #stdout: Stream;
-  readonly #stderr: Stream;
+  readonly #errors: () => Stream;
   readonly #clock: Clock;
   readonly #startMs: number;
   readonly #prefix: string;
@@ -58,7 +65,8 @@ export class Output {
     this.isJson = options.json === true;
     this.shownBytes = options.full === true ? Number.POSITIVE_INFINITY : shownBytes;
     this.#stdout = streams.stdout ?? process.stdout;
-    this.#stderr = streams.stderr ?? process.stderr;
+    const { stderr } = streams;
+    this.#errors = typeof stderr === 'function' ? stderr : () => stderr ?? process.stderr;
     this.#clock = streams.clock ?? systemClock;
     this.#prefix = streams.prefix ?? 'drover: ';
     this.#startMs = this.#clock.nowMs();
@@ -74,6 +82,10 @@ export class Output {
     this.#stdout.on('error', this.#failed);
   }
 
+  get #stderr(): Stream {
+    return this.#errors();
+  }
+
   /** Whoever read the output has closed it. */
   get isGone(): boolean {
     return this.#isGone;
@@ -85,7 +97,11 @@ export class Output {
   }
 
   get columns(): number {
-    return this.#stdout.columns ?? columnsUnlessKnown;
+    return this.#stdout.columns || columnsUnlessKnown;
+  }
+
+  get rows(): number {
+    return this.#stdout.rows || rowsUnlessKnown;
   }
 
   write(text: string): void {
@@ -150,7 +166,7 @@ export class Output {
   /** How far the work is: shown where somebody watches and it takes long, and wiped away again. */
   status(text: string | (() => string)): void {
     const nowMs = this.#clock.nowMs();
-    if (!this.#stderr.isTTY || nowMs - this.#startMs < progressAfterMs) return;
+    if (nowMs - this.#startMs < progressAfterMs || !this.#stderr.isTTY) return;
     if (nowMs - (this.#drawnMs ?? Number.NEGATIVE_INFINITY) < progressEveryMs) return;
     this.#drawnMs = nowMs;
     const shown = typeof text === 'string' ? text : text();

@@ -1,5 +1,6 @@
 /**
- * A command's words, after its name, as arguments and options: commander reads the table's entry.
+ * A command's words, after its name, as arguments and options: commander reads the table's entry, and
+ * plain-words.ts those words that need no commander.
  *
  * zkCli's habits come first: `-server HOSTS` and its like have one dash, and `-?` asks for help. What is
  * behind `--` is never touched.
@@ -7,6 +8,7 @@
 
 import { Option, Command as Program } from 'commander';
 import type { Command, CommandOption, OptionValues } from './command.ts';
+import { readPlainWords } from './plain-words.ts';
 import { connectionOptions } from './target.ts';
 import { escapedLines } from './words.ts';
 
@@ -80,7 +82,22 @@ function takesValue(token: string | undefined, command: Command): boolean {
 
 /** Throws commander's errors, whose `exitCode` is 0 for help; what they say has been printed by then. */
 export function parse(command: Command, tokens: readonly string[], streams: HelpStreams): Parsed {
+  const words = normalised(tokens, command);
+  const plain = command.passesThrough ? undefined : plainWordsOf(command, words);
+  if (plain !== undefined) return plain;
   const program = programOf(command, streams);
+  program.parse(words, { from: 'user' });
+  return { args: program.args, options: program.opts() };
+}
+
+function plainWordsOf(command: Command, words: readonly string[]): Parsed | undefined {
+  const { own, shared } = optionsOf(command);
+  return readPlainWords(command.usage, [...own, ...shared], words);
+}
+
+/** Commander's own word on it, which `parse` is to agree with. */
+export function parseByCommander(command: Command, tokens: readonly string[]): Parsed {
+  const program = programOf(command, { out() {}, err() {} });
   program.parse(normalised(tokens, command), { from: 'user' });
   return { args: program.args, options: program.opts() };
 }

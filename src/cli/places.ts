@@ -103,7 +103,7 @@ export async function openPlace(context: Context, place: ServerPlace): Promise<O
 }
 
 /** DROVER_SERVER says where the command goes, not where a context is that was named. */
-function withoutServer(environment: Context['environment']): Context['environment'] {
+export function withoutServer(environment: Context['environment']): Context['environment'] {
   const { DROVER_SERVER: _, ...rest } = environment;
   return rest;
 }

@@ -76,7 +76,9 @@ export async function runCommand(
     await output.drained(); // what was found stands before what went wrong
     return explain(error, output, all);
   } finally {
+    const taken = output.drained(); // who waits for the answer need not wait for the goodbye
     if (isOwn) await session.close();
+    await taken;
     await output.end();
   }
 }

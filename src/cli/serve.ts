@@ -55,7 +55,9 @@ export async function serve(
     if (admin !== undefined) closers.unshift(() => admin.close());
     const metrics = await metricsServerOf(config, server);
     if (metrics !== undefined) closers.unshift(() => metrics.close());
-    const web = await consoleOf(context, server, flags, consolePort);
+    const metricsUrl =
+      metrics && `http://${config.must('metricsProvider.httpHost')}:${metrics.port}/metrics`;
+    const web = await consoleOf(context, server, flags, consolePort, metricsUrl);
     if (web !== undefined) closers.unshift(() => web.close());
     const reloading = reloadCertificates(config, server);
     closers.unshift(async () => reloading.close());
@@ -280,6 +282,7 @@ async function adminOf(
     port: config.must('admin.serverPort'),
     commandUrl: config.must('admin.commandURL'),
     snapshotEnabled: config.must('admin.snapshot.enabled'),
+    restoreEnabled: config.must('admin.restore.enabled'),
     snapshotIntervalMs: config.must('admin.rateLimiterIntervalInMS'),
     logger,
   });
@@ -309,12 +312,17 @@ async function consoleOf(
   server: RunningServer,
   flags: OptionValues,
   port: number | undefined,
+  metricsUrl: string | undefined,
 ): Promise<RunningConsole | undefined> {
   if (port === undefined) return undefined;
   const { openServerConsole } = await import('./console-server.ts');
+  const { offeredContexts } = await import('./console-contexts.ts');
   return openServerConsole(context, server, {
     port,
     write: flags.consoleWrite === true,
+    metricsUrl,
+    // Whoever reaches the port would act with the user's passwords: only where that was asked for.
+    contexts: offeredContexts(flags.consoleContexts, false),
     say: tell,
   });
 }

@@ -30,6 +30,8 @@ export interface ServerRow {
   readonly behind?: number;
   readonly connections?: number;
   readonly watches?: number;
+  /** Watches told of an event since the start; only servers of 3.6 and later count them. */
+  readonly fired?: number;
   readonly nodes?: number;
   readonly outstanding?: number;
   readonly latencyMs?: { readonly min?: number; readonly avg?: number; readonly max?: number };
@@ -115,6 +117,11 @@ function fromMntr(text: string): Partial<ServerRow> & Pick<ServerRow, 'values'> 
   return {
     ...known({
       watches: number('watch_count'),
+      fired: sumOf(
+        ['created', 'deleted', 'changed', 'children'].map((kind) =>
+          number(`sum_node_${kind}_watch_count`),
+        ),
+      ),
       ephemerals: number('ephemerals_count'),
       dataBytes: number('approximate_data_size'),
       openFiles: number('open_file_descriptor_count'),
@@ -128,6 +135,12 @@ function fromMntr(text: string): Partial<ServerRow> & Pick<ServerRow, 'values'> 
     }),
     values,
   };
+}
+
+/** Undefined where none is told. */
+function sumOf(values: readonly (number | undefined)[]): number | undefined {
+  const told = values.filter((value) => value !== undefined);
+  return told.length === 0 ? undefined : told.reduce((sum, value) => sum + value, 0);
 }
 
 /** Without what is undefined. */

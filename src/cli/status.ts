@@ -5,7 +5,7 @@ import type { Context } from './command.ts';
 import { findingsOf } from './doctor.ts';
 import { exitCodes } from './exit-codes.ts';
 import { serversOf } from './four-letter.ts';
-import { escaped, foundCode, hex } from './output.ts';
+import { counted, escaped, foundCode, hex } from './output.ts';
 import { type ServerRow, serverRows } from './server-facts.ts';
 
 export async function status(context: Context): Promise<number> {
@@ -20,7 +20,8 @@ export async function status(context: Context): Promise<number> {
   }
   printRows(new Columns(output, ...heads), rows);
   const findings = findingsOf(rows);
-  const more = findings.length > 0 ? ` · ${findings.length} findings (drover doctor explains)` : '';
+  const more =
+    findings.length > 0 ? ` · ${counted(findings.length, 'finding')} (drover doctor explains)` : '';
   output.line(`${sentence}${more}`);
   return hasQuorum ? exitCodes.ok : foundCode;
 }

@@ -48,10 +48,7 @@ export async function top(
         rows.forEach((row, i) => {
           output.record({ ...rowRecord(row), perSecond: rates[i] ?? null });
         });
-      } else
-        output.write(
-          frameOf(rows, rates, isLive ? output.columns : Number.POSITIVE_INFINITY, isLive),
-        );
+      } else output.write(frameOf(rows, rates, isLive ? output : null));
       await output.drained();
       before = sample;
     }
@@ -85,12 +82,11 @@ function rateOf(
   return more < 0 ? undefined : Math.round((1_000 * more) / (now.atMs - before.atMs));
 }
 
-/** All lines of a frame, none wider than the screen. */
+/** All lines of a frame. On a screen, none is wider than it, and what goes below it is only counted. */
 export function frameOf(
   rows: readonly ServerRow[],
   rates: readonly (number | undefined)[],
-  columns: number,
-  isLive: boolean,
+  screen: { readonly columns: number; readonly rows: number } | null,
 ): string {
   const cells = [
     [...heads.slice(0, -1), 'REQ/S', 'NODES', ''],
@@ -105,7 +101,7 @@ export function frameOf(
   const { sentence } = quorumOf(rows);
   const lines = [
     escaped(
-      `${sentence} · ${new Date().toISOString().slice(11, 19)}${isLive ? ' · Ctrl-C ends' : ''}`,
+      `${sentence} · ${new Date().toISOString().slice(11, 19)}${screen ? ' · Ctrl-C ends' : ''}`,
     ),
     ...cells.map((row) =>
       row
@@ -113,9 +109,14 @@ export function frameOf(
         .join('  ')
         .trimEnd(),
     ),
-  ].map((line) => line.slice(0, columns));
-  if (!isLive) return `${lines.join('\n')}\n`;
-  return `${home}${lines.map((line) => `${line}${clearLine}`).join('\r\n')}${clearBelow}`;
+  ];
+  if (screen === null) return `${lines.join('\n')}\n`;
+  if (lines.length > screen.rows) {
+    const hidden = lines.length - screen.rows + 1;
+    lines.splice(screen.rows - 1, hidden, `… ${hidden} more`);
+  }
+  const shown = lines.map((line) => `${line.slice(0, screen.columns)}${clearLine}`);
+  return `${home}${shown.join('\r\n')}${clearBelow}`;
 }
 
 export function within(

@@ -33,6 +33,11 @@ export function hex(value: bigint): string {
   return `0x${BigInt.asUintN(64, value).toString(16)}`;
 }
 
+/** `1 node`, `2 nodes`. */
+export function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}
+
 const dateMaxMs = 8.64e15;
 
 export function timeText(ms: number): string {

@@ -380,7 +380,7 @@ export class Client extends EventEmitter<ClientEvents> {
     return (await this.#core.call('getAllChildrenNumber', request, path, options)).totalNumber;
   }
 
-  /** Who the server takes us for (3.9 and later). */
+  /** Who the server takes us for (3.7 and later). */
   async whoAmI(options: CallOptions = {}): Promise<ClientInfo[]> {
     return (await this.#core.call('whoAmI', {}, undefined, options)).clientInfo;
   }

@@ -60,7 +60,9 @@ export class Core {
     this.#session = this.#newSession();
   }
 
+  /** The one that is there now. To look may end the one that was, and then with `renew` it is the next. */
   get session(): Session {
+    void this.#session.state;
     return this.#session;
   }
 

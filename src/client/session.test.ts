@@ -282,6 +282,24 @@ test('a server that takes us in and lets us go at once is not asked again withou
   expect(server.peers.length).toBeLessThan(4);
 });
 
+test('with renew, whoever looks and so finds the session over sees the next one, and not an end', async () => {
+  const manual = new ManualClock();
+  let pausedMs = 0;
+  const clock: Clock = {
+    nowMs: () => manual.nowMs() + pausedMs,
+    wallMs: () => manual.wallMs(),
+    after: (delayMs, fire) => manual.after(delayMs, fire),
+  };
+  const server = await serve();
+  const it = await connected(server.address, clock, { renew: true });
+  const { sessionSignal } = it;
+
+  pausedMs = 1_000_000;
+
+  expect(it.state.name).toBe('connecting');
+  expect([sessionSignal.aborted, it.sessionSignal.aborted]).toEqual([true, false]);
+});
+
 test('a new session that is refused is a try that failed, and not the end of a session there was none of', async () => {
   const server = await serve({ onHello: (peer) => peer.welcome({ timeOut: 0, sessionId: 0n }) });
   const it = client(server.address, { connectRoundsMax: 2, backoff: { firstMs: 1 }, renew: true });

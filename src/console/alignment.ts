@@ -14,7 +14,9 @@ import {
 import type { CallOptions, Client } from '../client/index.ts';
 import type { Clock } from '../support/index.ts';
 import { ConsoleError } from './console-error.ts';
+import { endsOf } from './group-ends.ts';
 import { hex } from './node-text.ts';
+import type { Ends } from './sources.ts';
 import { orNull } from './tree.ts';
 import type { AlignmentsView, AlignmentView, AlignPartition } from './views.ts';
 
@@ -23,16 +25,24 @@ type Progress = AlignmentView['progress'][number];
 const groupsMax = 200;
 const progressMax = 2_000;
 const cutsShown = 20;
+const paceMax = 60;
+/** More than these are not asked for their ends. */
+const leftPartitionsMax = 2_000;
 
 export class Alignment {
   readonly #client: Client;
   readonly #clock: Clock;
+  readonly #ends: () => Ends | undefined;
   /** Limits as they moved, by group; the group that was looked at longest ago goes first. */
   readonly #progress = new Map<string, Progress[]>();
 
-  constructor(client: Client, clock: Clock) {
+  /** How many records were read, by group, oldest first. */
+  readonly #pace = new Map<string, { readonly atMs: number; readonly records: number }[]>();
+
+  constructor(client: Client, clock: Clock, ends: () => Ends | undefined = () => undefined) {
     this.#client = client;
     this.#clock = clock;
+    this.#ends = ends;
   }
 
   async list(call: CallOptions): Promise<AlignmentsView> {
@@ -97,6 +107,7 @@ export class Alignment {
         .map(({ key }) => key),
       progress,
       speed: speedOf(progress),
+      ...(await this.#outlook(group, partitions, limit?.isFinished ?? false)),
       cuts,
       calledEnd: snapshot?.calledMs ?? null,
       problems,
@@ -148,6 +159,55 @@ export class Alignment {
       }),
     );
     return found.flat();
+  }
+
+  /** What is left, and how long it takes if nothing comes and everybody goes on as they did. */
+  async #outlook(
+    group: string,
+    partitions: readonly SeenPartition[],
+    isFinished: boolean,
+  ): Promise<Pick<AlignmentView, 'left' | 'ratePerS' | 'etaMs'>> {
+    const pace = this.#pace.get(group) ?? [];
+    this.#pace.delete(group);
+    this.#pace.set(group, pace);
+    const [oldest] = this.#pace.keys();
+    if (this.#pace.size > groupsMax && oldest !== undefined) this.#pace.delete(oldest);
+    const records = partitions.reduce((sum, { offset }) => sum + Number(offset ?? 0n), 0);
+    // Fewer than before: partitions went, or it began anew.
+    if (records < (pace.at(-1)?.records ?? 0)) pace.length = 0;
+    pace.push({ atMs: this.#clock.wallMs(), records });
+    if (pace.length > paceMax) pace.shift();
+    const [first, last] = [pace[0]!, pace.at(-1)!];
+    const tookMs = last.atMs - first.atMs;
+    const ratePerS = tookMs < 1_000 ? null : ((last.records - first.records) * 1_000) / tookMs;
+    if (isFinished) return { left: null, ratePerS, etaMs: null };
+    const left = await this.#left(partitions);
+    const isMoving = ratePerS !== null && ratePerS > 0;
+    const etaMs =
+      left === null ? null : left === 0n ? 0 : isMoving ? (Number(left) * 1_000) / ratePerS : null;
+    return {
+      left: left === null ? null : String(left),
+      ratePerS,
+      etaMs: etaMs === null ? null : Math.round(etaMs),
+    };
+  }
+
+  async #left(partitions: readonly SeenPartition[]): Promise<bigint | null> {
+    const open = partitions.filter(({ state }) => state !== 'finished');
+    if (open.length > leftPartitionsMax || this.#ends() === undefined) return null;
+    const ids = open.map(({ key, offset }) => {
+      const slash = key.lastIndexOf('/');
+      return { topic: key.slice(0, slash), partition: key.slice(slash + 1), offset: offset ?? 0n };
+    });
+    const ends = await endsOf(this.#ends(), ids);
+    let sum = 0n;
+    for (const id of ids) {
+      const { lag, isOutOfRange } = ends.of(id);
+      // Records that those brokers do not have: what is replayed is somewhere else.
+      if (lag === null || isOutOfRange) return null;
+      sum += lag;
+    }
+    return sum;
   }
 
   #moved(group: string, limitMs: number | null, slowestMs: number | null): readonly Progress[] {

@@ -34,6 +34,7 @@ export const limits = {
   groupsPageMax:    200,
   auditMax:         1_000,           // entries that are kept
   deleteMax:        100_000,         // nodes that one delete may take
+  copyMax:          20_000,          // nodes that one copy may take: it ends within a request
   undoBytesMax:     1024 * 1024,     // data kept for undo, of one entry
   lineCharsMax:     64 * 1024,       // a line for the shell
   outputBytesMax:   1024 * 1024,     // of what a command prints
@@ -63,14 +64,19 @@ export const queries = {
     limit: count(limits.pageRowsMax).default(limits.pageRowsUsual),
     /** Part of the name, whatever the case. No pattern: nothing of it is executed. */
     filter,
+    /** The page that this child stands on, instead of the one at `offset`. */
+    around: z.string().min(1).max(limits.pathCharsMax).optional(),
     /** By name, or by ZooKeeper's ten digits at its end. */
     sort: z.enum(['name', '-name', 'sequence', '-sequence']).default('name'),
   }),
+  /** Letters in order, a name for each stretch between slashes: `/br/to` is /brokers/topics. */
+  paths: z.strictObject({ text: z.string().min(1).max(1_000), limit: count(100).default(20) }),
   history: z.strictObject({ path, limit: count(500).default(50) }),
   find: z.strictObject({
     path,
     text: z.string().min(1).max(1_000),
-    in: z.enum(['name', 'data', 'owner']).default('name'),
+    /** Age: changed less (`<2h`) or more (`>30d`) than so long ago. */
+    in: z.enum(['name', 'data', 'owner', 'age']).default('name'),
     limit: count(limits.findMatchesMax).default(100),
   }),
   list: z.strictObject({ offset, limit: count(500).default(100), filter }),
@@ -80,7 +86,10 @@ export const queries = {
     limit: count(limits.topicsPageMax).default(100),
     filter,
     only: z.enum(['all', 'faulty']).default('all'),
+    /** Only these, with commas between them: no topic has one in its name. */
+    names: z.string().max(16_384).optional(),
   }),
+  timeline: z.strictObject({ name, partition: count(0x7fff_ffff) }),
   named: z.strictObject({ name }),
   recipes: z.strictObject({ path: path.default('/') }),
   metrics: z.strictObject({ ring: z.enum(['1m', '15m', '6h']).default('1m') }),
@@ -90,6 +99,16 @@ const acl = z
   .array(z.strictObject({ scheme: z.string().min(1).max(64), id: z.string().max(1_000), perms }))
   .min(1)
   .max(64);
+
+const copy = {
+  /** Null: where the console was started for. */
+  from: z.string().min(1).max(64).nullable(),
+  /** Each with all below it. One stands at `to` itself, several below it by their names. */
+  paths: z.array(path).min(1).max(500),
+  to: path,
+  onConflict: z.enum(['skip', 'overwrite']),
+  withAcl: z.boolean(),
+};
 
 /** What each POST takes, as JSON. */
 export const bodies = {
@@ -107,7 +126,15 @@ export const bodies = {
   }),
   /** `version` is the one that was read; -1 is refused: nobody overwrites what they have not seen. */
   set: z.strictObject({ path, data: base64, version: z.int().min(0).max(0x7fff_ffff) }),
-  acl: z.strictObject({ path, acl, version, recursive: z.boolean().default(false) }),
+  /** Of all below as well: `confirm` and `count` as for a delete, by /api/node/below. */
+  acl: z.strictObject({
+    path,
+    acl,
+    version,
+    recursive: z.boolean().default(false),
+    confirm: z.string().max(limits.pathCharsMax).optional(),
+    count: z.int().min(1).max(limits.deleteMax).optional(),
+  }),
   /** Each path with all below it. `confirm` is the last name of the path, or for several the count of nodes. */
   delete: z.strictObject({
     paths: z.array(path).min(1).max(500),
@@ -137,6 +164,15 @@ export const bodies = {
     onConflict: z.enum(['fail', 'overwrite', 'skip']).default('fail'),
     dryRun: z.boolean().default(true),
   }),
+  /** From another context, or from the same, into the one that the request is for. */
+  copyPreview: z.strictObject(copy),
+  copy: z.strictObject({
+    ...copy,
+    confirm: z.string().max(limits.pathCharsMax).nullable(),
+    /** As the preview counted. When there are more by now, nothing is written. */
+    create: z.int().min(0).max(limits.copyMax),
+    change: z.int().min(0).max(limits.copyMax),
+  }),
   /** How an aligned group's limit moves from now on. */
   rule: z.strictObject({
     name,
@@ -158,8 +194,20 @@ export const bodies = {
       .regex(/^-?\d{1,19}$/)
       .optional(),
     toTimeMs: z.int().min(0).optional(),
+    delete: z.literal(true).optional(),
     dryRun: z.boolean().default(true),
+    /** The group's name; not for a dry run. */
+    confirm: z.string().max(1_000).optional(),
   }),
+  /** Leaders of a topic's partitions: the preferred replicas. */
+  elect: z.strictObject({
+    topic: name,
+    partitions: z.array(z.int().min(0)).max(10_000).optional(),
+    dryRun: z.boolean().default(true),
+    /** The topic's name; not for a dry run. */
+    confirm: z.string().max(1_000).optional(),
+  }),
+  bench: z.strictObject({ what: z.enum(['reads', 'writes']), inFlight: z.int().min(1).max(100) }),
   expire: z.strictObject({ session: z.string().regex(/^0x[0-9a-f]{1,16}$/) }),
 } as const;
 

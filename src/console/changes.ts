@@ -3,21 +3,27 @@
  * there before and after, failed ones too, and leaves a way back where there is one.
  *
  * A way back is checked as well: it applies to what the change left, and refuses once somebody else has
- * changed that. What is deleted is kept for it up to `undoBytesMax`; ephemeral nodes do not come back.
+ * changed that. What is deleted is kept for it, within limits; ephemeral nodes do not come back.
  */
 
-import {
-  type Acl,
-  type CallOptions,
-  type Client,
-  type CreateMode,
-  isZkError,
-} from '../client/index.ts';
-import { childOf, nameOf } from '../protocol/index.ts';
+import type { CallOptions, Client, CreateMode } from '../client/index.ts';
+import { nameOf } from '../protocol/index.ts';
 import { limits } from './api.ts';
 import type { AuditLog, Noted, Undo } from './audit.ts';
 import { ConsoleError } from './console-error.ts';
+import {
+  aclListing,
+  bytesIn,
+  keepNodes,
+  listing,
+  putAclsBack,
+  putBack,
+  stateOf,
+  takeBack,
+  type Written,
+} from './keeping.ts';
 import { aclOf, aclView, statView } from './node-text.ts';
+import { joined, topmost } from './subtrees.ts';
 import { orNull } from './tree.ts';
 import type {
   AclEntry,
@@ -28,22 +34,11 @@ import type {
   StatView,
 } from './views.ts';
 
-/** What is kept of data in the audit's list itself; undo keeps all. */
-const shownBytes = 16 * 1024;
 const sampleMax = 20;
-/** Nodes that undo of a delete puts back. */
-const undoNodesMax = 1_000;
 
 export interface By {
   readonly who: string;
   readonly call: CallOptions;
-}
-
-interface Kept {
-  readonly path: string;
-  readonly data: Buffer | null;
-  readonly acl: readonly Acl[];
-  readonly mode: 'persistent' | 'container';
 }
 
 export class Changes {
@@ -82,7 +77,7 @@ export class Changes {
         path,
         stat: stat ? statView(stat) : null,
         before: null,
-        after: state(data, 0),
+        after: stateOf(data, 0),
         undo,
       };
     });
@@ -100,8 +95,8 @@ export class Changes {
       return {
         path,
         stat: statView(stat),
-        before: state(before.data, before.stat.version),
-        after: state(data, stat.version),
+        before: stateOf(before.data, before.stat.version),
+        after: stateOf(data, stat.version),
         // What was read is what was replaced only if nobody came between.
         ...(before.stat.version === version && { undo }),
       };
@@ -109,43 +104,130 @@ export class Changes {
   }
 
   async setAcl(
-    input: { path: string; acl: readonly AclEntry[]; version: number; recursive: boolean },
+    input: {
+      path: string;
+      acl: readonly AclEntry[];
+      version: number;
+      recursive: boolean;
+      confirm?: string | undefined;
+      count?: number | undefined;
+    },
     by: By,
   ): Promise<ChangedView> {
-    const { path, version, recursive } = input;
+    if (input.recursive) return this.#setAclBelow(input, by);
+    const { path, version } = input;
     return this.#noting('acl', path, by, async () => {
       const before = await this.#client.getAcl(path, by.call);
       const acl = aclOf(input.acl, before.acl);
       const stat = await this.#client.setAcl(path, acl, { ...by.call, version });
-      const count = recursive ? await this.#setAclBelow(path, acl, by.call) : 1;
       const undo = wayBack(path, 0, () =>
         this.#client.setAcl(path, before.acl, { version: stat.aversion }),
       );
       return {
         path,
         stat: statView(stat),
-        count,
         before: { data: null, version: before.stat.aversion, acl: aclView(before.acl) },
         after: { data: null, version: stat.aversion, acl: aclView(acl) },
-        ...(recursive ? {} : { undo }),
+        // What was read is what was replaced only if nobody came between.
+        ...(before.stat.aversion === version && { undo }),
       };
     });
   }
 
-  async preview(paths: readonly string[], call: CallOptions): Promise<DeletePreview> {
+  async #setAclBelow(
+    input: {
+      path: string;
+      acl: readonly AclEntry[];
+      version: number;
+      confirm?: string | undefined;
+      count?: number | undefined;
+    },
+    by: By,
+  ): Promise<ChangedView> {
+    const { path, version } = input;
+    return this.#noting('acl', path, by, async () => {
+      const preview = await this.below(path, by.call);
+      this.#confirm(preview, input.confirm, input.count, 'set the ACL of');
+      const first = await this.#client.getAcl(path, by.call);
+      const acl = aclOf(input.acl, first.acl);
+      const kept = await keepNodes(this.#client, [path], preview.count, by.call);
+      const stat = await this.#client.setAcl(path, acl, { ...by.call, version });
+      const left = new Map([[path, stat.aversion]]);
+      for await (const { path: at, depth } of this.#client.walk(path, by.call)) {
+        if (depth === 0) continue;
+        const set = await this.#client.setAcl(at, acl, by.call).catch(orNull);
+        if (set !== null) left.set(at, set.aversion);
+        if (left.size > limits.deleteMax) break;
+      }
+      const back = kept?.flatMap((node) => {
+        const version = left.get(node.path);
+        // Only what stood there until we came is known well enough to be put back.
+        return version === node.aclVersion + 1 ? [{ ...node, left: version }] : [];
+      });
+      const changed = kept ?? [{ path, acl: first.acl }];
+      return {
+        path,
+        stat: statView(stat),
+        count: left.size,
+        before: aclListing(changed),
+        after: aclListing(changed.map((node) => ({ ...node, acl }))),
+        ...(back === undefined
+          ? { isTooLarge: true }
+          : { undo: wayBack(path, bytesIn(kept!), () => putAclsBack(this.#client, back)) }),
+      };
+    });
+  }
+
+  /** How much stands at and below a path, for who is about to change all of it. */
+  async below(path: string, call: CallOptions): Promise<DeletePreview> {
     const sample: string[] = [];
     let [count, ephemerals] = [0, 0];
-    for (const path of topmost(paths)) {
-      if (path === '/') throw new ConsoleError('BAD_INPUT', '/ can not be deleted');
-      for await (const { path: at, stat } of this.#client.walk(path, call)) {
-        count += 1;
-        if (stat.ephemeralOwner > 0n) ephemerals += 1;
-        if (sample.length < sampleMax) sample.push(at);
-        if (count > limits.deleteMax) break;
-      }
+    for await (const { path: at, stat } of this.#client.walk(path, call)) {
+      count += 1;
+      if (stat.ephemeralOwner > 0n) ephemerals += 1;
+      if (sample.length < sampleMax) sample.push(at);
+      if (count > limits.deleteMax) break;
+    }
+    const confirm = path === '/' ? '/' : nameOf(path);
+    const isTooMany = count > limits.deleteMax;
+    return { paths: [path], count, ephemerals, confirm, sample, isTooMany };
+  }
+
+  async preview(paths: readonly string[], call: CallOptions): Promise<DeletePreview> {
+    const tops = topmost(paths);
+    if (tops.includes('/')) throw new ConsoleError('BAD_INPUT', '/ can not be deleted');
+    const sample: string[] = [];
+    let [count, ephemerals] = [0, 0];
+    for (const path of tops) {
+      const one = await this.below(path, call);
+      count += one.count;
+      ephemerals += one.ephemerals;
+      sample.push(...one.sample.slice(0, sampleMax - sample.length));
+      if (count > limits.deleteMax) break;
     }
     const confirm = paths.length === 1 ? nameOf(paths[0]!) : String(count);
     return { paths, count, ephemerals, confirm, sample, isTooMany: count > limits.deleteMax };
+  }
+
+  /** Nothing happens to more nodes than were shown, and nothing that was not meant. */
+  #confirm(
+    preview: DeletePreview,
+    confirm: string | undefined,
+    count: number | undefined,
+    what: string,
+  ): void {
+    if (preview.isTooMany) {
+      const why = `more than ${limits.deleteMax} nodes; use the command line`;
+      throw new ConsoleError('TOO_LARGE', why);
+    }
+    if (confirm !== preview.confirm) {
+      const why = `type ${preview.confirm} to ${what} ${preview.count} nodes`;
+      throw new ConsoleError('CONFLICT', why);
+    }
+    if (count === undefined || preview.count > count) {
+      const why = `there are ${preview.count} nodes by now, and not ${count ?? 'as many as shown'}; look again`;
+      throw new ConsoleError('CONFLICT', why);
+    }
   }
 
   async delete(
@@ -157,34 +239,24 @@ export class Changes {
     let deleted = 0;
     const changed = await this.#noting('delete', shown, by, async () => {
       const preview = await this.preview(paths, by.call);
-      if (preview.isTooMany) {
-        throw new ConsoleError(
-          'TOO_LARGE',
-          `more than ${limits.deleteMax} nodes; use drover deleteall`,
-        );
-      }
-      if (confirm !== preview.confirm) {
-        throw new ConsoleError(
-          'CONFLICT',
-          `type ${preview.confirm} to delete ${preview.count} nodes`,
-        );
-      }
-      if (preview.count > count) {
-        const why = `there are ${preview.count} nodes by now, and not ${count}; look again`;
-        throw new ConsoleError('CONFLICT', why);
-      }
-      const kept = await this.#keep(tops, preview.count, by.call);
+      this.#confirm(preview, confirm, count, 'delete');
+      const kept = await keepNodes(this.#client, tops, preview.count, by.call);
       for (const path of tops) deleted += await this.#client.deleteRecursive(path, by.call);
       const first = kept?.[0];
       return {
         path: shown,
         stat: null,
         count: deleted,
-        before: first === undefined ? null : state(first.data, null),
+        before:
+          first === undefined
+            ? null
+            : kept!.length === 1
+              ? stateOf(first.data, null)
+              : listing(kept!),
         after: null,
         ...(kept === null
           ? { isTooLarge: true }
-          : { undo: wayBack(tops[0]!, bytesIn(kept), () => this.#putBack(kept)) }),
+          : { undo: wayBack(tops[0]!, bytesIn(kept), () => putBack(this.#client, kept)) }),
       };
     });
     return { ...changed, count: deleted };
@@ -234,14 +306,34 @@ export class Changes {
       throw new ConsoleError('CONFLICT', `${others.length} nodes are there with other data`);
     }
     await this.#noting('import', input.path, by, async () => {
+      const written: Written[] = [];
       for (const { path, data, acl } of fresh) {
         await this.#client.create(path, { ...by.call, data, parents: true, ...(acl && { acl }) });
+        written.push({ path, data, before: null, version: 0 });
       }
       for (const { path, data } of overwritten) {
-        await this.#client.set(path, data, { ...by.call, version: there.get(path)!.version });
+        const before = there.get(path)!;
+        const { version } = await this.#client.set(path, data, {
+          ...by.call,
+          version: before.version,
+        });
+        written.push({ path, data, before, version });
       }
-      const count = fresh.length + overwritten.length;
-      return { path: input.path, stat: null, count, before: null, after: null };
+      const back = takeBack(this.#client, written);
+      return {
+        path: input.path,
+        stat: null,
+        count: written.length,
+        before: listing(
+          written.flatMap(({ path, before }) =>
+            before === null ? [] : [{ path, data: before.data }],
+          ),
+        ),
+        after: listing(written),
+        ...(back === null
+          ? { isTooLarge: true }
+          : { undo: wayBack(input.path, bytesIn(written), back) }),
+      };
     });
     return { ...view, done: true };
   }
@@ -288,47 +380,6 @@ export class Changes {
       throw error;
     }
   }
-
-  async #setAclBelow(path: string, acl: readonly Acl[], call: CallOptions): Promise<number> {
-    let count = 1;
-    for await (const { path: at, depth } of this.#client.walk(path, call)) {
-      if (depth === 0) continue;
-      await this.#client.setAcl(at, acl, call).catch((error) => {
-        if (!isZkError(error, 'NO_NODE')) throw error;
-      });
-      count += 1;
-      if (count >= limits.deleteMax) break;
-    }
-    return count;
-  }
-
-  /** Null: too much to keep. */
-  async #keep(paths: readonly string[], count: number, call: CallOptions): Promise<Kept[] | null> {
-    if (count > undoNodesMax) return null;
-    const kept: Kept[] = [];
-    let bytes = 0;
-    for (const path of paths) {
-      for await (const { path: at, stat } of this.#client.walk(path, call)) {
-        if (stat.ephemeralOwner > 0n) continue;
-        bytes += stat.dataLength;
-        if (bytes > limits.undoBytesMax) return null;
-        const [node, acl] = await Promise.all([
-          this.#client.get(at, call).catch(orNull),
-          this.#client.getAcl(at, call).catch(orNull),
-        ]);
-        if (node === null || acl === null) return null; // not ours to read, so not ours to put back
-        const mode = statView(stat).kind === 'container' ? 'container' : 'persistent';
-        kept.push({ path: at, data: node.data, acl: acl.acl, mode });
-      }
-    }
-    return kept;
-  }
-
-  async #putBack(kept: readonly Kept[]): Promise<void> {
-    for (const { path, data, acl, mode } of kept) {
-      await this.#client.create(path, { data, acl, mode });
-    }
-  }
 }
 
 /** It is run for another request than the one that made it, so that it has no signal of that. */
@@ -342,31 +393,6 @@ export function wayBack(path: string, bytes: number, work: () => Promise<unknown
   };
 }
 
-function bytesIn(kept: readonly Kept[]): number {
-  return kept.reduce((sum, { path, data }) => sum + path.length + (data?.length ?? 0), 0);
-}
-
-function state(data: Buffer | null, version: number | null): AuditState {
-  const shown = data === null ? null : data.subarray(0, shownBytes).toString('base64');
-  return { data: shown, version };
-}
-
 function bytesOf(data: Buffer | null): Buffer {
   return data ?? Buffer.alloc(0);
-}
-
-/** Without those that go with another. */
-function topmost(paths: readonly string[]): string[] {
-  const all = [...new Set(paths)];
-  return all.filter((path) => !all.some((other) => path.startsWith(`${other}/`)));
-}
-
-/** Below the path and nowhere else: what is imported names no node outside. */
-function joined(root: string, below: string): string {
-  if (below === '') return root;
-  const names = below.replace(/^\//, '').split('/');
-  if (names.some((name) => name === '' || name === '.' || name === '..')) {
-    throw new ConsoleError('BAD_INPUT', `${below}: a path below ${root} is wanted`);
-  }
-  return names.reduce(childOf, root);
 }

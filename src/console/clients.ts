@@ -9,7 +9,13 @@
 import { ConsoleError } from './console-error.ts';
 import { hex } from './node-text.ts';
 import type { ConsoleSources, WordAnswer } from './sources.ts';
-import type { ClientRow, SessionDetail, SessionsView, WatchesView } from './views.ts';
+import type {
+  ClientRow,
+  NodeWatchesView,
+  SessionDetail,
+  SessionsView,
+  WatchesView,
+} from './views.ts';
 
 interface PageInput {
   readonly offset: number;
@@ -78,6 +84,20 @@ export class Clients {
     };
   }
 
+  /** Who watches one node, and how. */
+  async watchesOf(path: string, { signal }: Signalled): Promise<NodeWatchesView> {
+    const wchp = await this.#ask('wchp', signal);
+    const full = this.#above(path);
+    const kinds = this.#sources.ownServer?.watchKinds().get(full);
+    const sessions = wchp.texts.length === 0 ? null : (groupsIn(wchp.texts).get(full) ?? []);
+    return {
+      path,
+      sessions: sessions?.slice(0, pathsMax) ?? null,
+      kinds: kinds ?? (this.#sources.ownServer === undefined ? null : []),
+      unknown: wchp.unknown,
+    };
+  }
+
   async watches(page: PageInput, { signal }: Signalled): Promise<WatchesView> {
     const [wchs, wchp] = await Promise.all([this.#ask('wchs', signal), this.#ask('wchp', signal)]);
     const byPath = new Map(
@@ -93,6 +113,7 @@ export class Clients {
     for (const sessions of byPath.values()) {
       for (const id of sessions) bySession.set(id, (bySession.get(id) ?? 0) + 1);
     }
+    const kinds = this.#sources.ownServer?.watchKinds();
     const sums = wchs.texts.map(({ text }) => ({
       connections: numberIn(/(\d+) connections watching/, text),
       paths: numberIn(/watching (\d+) paths/, text),
@@ -108,9 +129,11 @@ export class Clients {
         path,
         sessions: sessions.slice(0, shownSessions),
         count: sessions.length,
+        kinds: kinds?.get(this.#above(path)) ?? null,
         isHerd: sessions.length > herdAt,
       })),
       matching: matching.length,
+      kinds: kinds === undefined ? null : countsOf(kinds),
       bySession: [...bySession]
         .map(([session, count]) => ({ session, count }))
         .sort((a, b) => b.count - a.count)
@@ -118,6 +141,13 @@ export class Clients {
       herdAt,
       unknown: [...wchs.unknown, ...wchp.unknown],
     };
+  }
+
+  /** As servers know it. */
+  #above(path: string): string {
+    const { chroot } = this.#sources.client;
+    if (chroot === '' || chroot === '/') return path;
+    return path === '/' ? chroot : `${chroot}${path}`;
   }
 
   /** Servers tell whole paths; what is outside our chroot is not ours to show. */
@@ -133,6 +163,8 @@ export class Clients {
     const watches = groupsIn(wchc);
     const { sessionId } = this.#sources.client;
     const own = sessionId === undefined ? null : hex(sessionId);
+    const left = this.#sources.ownServer?.expiries();
+    const nowMs = Date.now();
     return cons.flatMap(({ server, text }) =>
       linesOf(text).flatMap((line) => {
         const client = clientIn(line);
@@ -141,6 +173,7 @@ export class Clients {
         return {
           ...client,
           server,
+          expiresMs: expiryOf(session, left, nowMs),
           ephemerals: dump.length > 0 && session ? (ephemerals.get(session)?.length ?? 0) : null,
           watches: wchc.length > 0 && session ? (watches.get(session)?.length ?? 0) : null,
           isConsole: session !== null && session === own,
@@ -185,7 +218,7 @@ function numberIn(pattern: RegExp, text: string): number | null {
   return found === undefined ? null : Number(found);
 }
 
-type Told = Omit<ClientRow, 'server' | 'ephemerals' | 'watches' | 'isConsole'>;
+type Told = Omit<ClientRow, 'server' | 'expiresMs' | 'ephemerals' | 'watches' | 'isConsole'>;
 
 /** ` /127.0.0.1:46816[1](queued=0,recved=4,sid=0x1000…,lop=PING,est=…,to=30000,…)`, a line a client. */
 export function clientIn(line: string): Told | null {
@@ -207,7 +240,6 @@ export function clientIn(line: string): Told | null {
     address: match[1]!,
     timeoutMs: number('to'),
     sinceMs: number('est'),
-    lastHeardMs: null, // lresp is of the server's own clock, which nobody else has
     lastOp: facts.get('lop')?.slice(0, 40) ?? null,
     received: number('recved'),
     sent: number('sent'),
@@ -215,6 +247,22 @@ export function clientIn(line: string): Told | null {
     latencyAvgMs: number('avglat'),
     latencyMaxMs: number('maxlat'),
   };
+}
+
+function expiryOf(
+  session: string | null,
+  left: ReadonlyMap<bigint, number> | undefined,
+  nowMs: number,
+): number | null {
+  if (session === null || left === undefined) return null;
+  const leftMs = left.get(BigInt.asIntN(64, BigInt(session)));
+  return leftMs === undefined ? null : nowMs + leftMs;
+}
+
+function countsOf(kinds: ReadonlyMap<string, readonly string[]>): Record<string, number> {
+  const counts: Record<string, number> = { data: 0, children: 0, persistent: 0, recursive: 0 };
+  for (const of of kinds.values()) for (const kind of of) counts[kind] = (counts[kind] ?? 0) + 1;
+  return counts;
 }
 
 /** A head, then what belongs to it, each behind a tab. */

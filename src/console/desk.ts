@@ -9,22 +9,29 @@ import type { Access, Asking, Caller } from './access.ts';
 import { Alignment } from './alignment.ts';
 import { limits } from './api.ts';
 import { AuditLog } from './audit.ts';
+import { Bench } from './bench.ts';
 import { Changes } from './changes.ts';
 import { Clients } from './clients.ts';
 import { ConsoleError } from './console-error.ts';
 import { Controls } from './controls.ts';
+import { Copying } from './copying.ts';
 import { Feed } from './feed.ts';
+import { GroupControls } from './group-controls.ts';
 import { Groups } from './groups.ts';
 import { Kafka } from './kafka.ts';
+import { KafkaControls } from './kafka-controls.ts';
 import { LiveTree } from './live.ts';
 import { Metrics } from './metrics.ts';
 import { hex } from './node-text.ts';
 import { Recipes } from './recipes.ts';
+import { ShellWitness, type Witnessed } from './shell-witness.ts';
 import type { ConsoleSources, ServersSeen } from './sources.ts';
 import { orNull, TreeReader } from './tree.ts';
 import type { AuditEntry, HistoryView, OverviewView, SessionView, ShellView } from './views.ts';
 
 const beatMs = 15_000;
+/** How often a page that shows lag looks again: no watch tells that records came. */
+const lagMs = 5_000;
 const nothingSeen: ServersSeen = {
   servers: [],
   findings: [],
@@ -36,6 +43,11 @@ export interface DeskOptions {
   readonly access: Access;
   readonly clock: Clock;
   readonly onAudit: (entry: AuditEntry) => void;
+  /** Of the saved ones; null: where the console was started for. */
+  readonly context?: string | null;
+  /** Why nothing may be changed here, whoever asks. */
+  readonly readOnly?: string | null;
+  readonly hasContexts?: boolean;
 }
 
 export class Desk {
@@ -45,40 +57,62 @@ export class Desk {
   readonly live: LiveTree;
   readonly tree: TreeReader;
   readonly audit: AuditLog;
+  readonly bench: Bench;
   readonly changes: Changes;
   readonly controls: Controls;
+  readonly groupControls: GroupControls;
+  readonly kafkaControls: KafkaControls;
   readonly clients: Clients;
   readonly recipes: Recipes;
   readonly kafka: Kafka;
   readonly groups: Groups;
   readonly alignment: Alignment;
   readonly metrics: Metrics;
+  readonly context: string | null;
+  readonly copying: Copying;
+  readonly #readOnly: string | null;
+  readonly #hasContexts: boolean;
   readonly #clock: Clock;
   readonly #closing = new AbortController();
   #beat: { cancel(): void } | undefined;
+  #lag: { cancel(): void } | undefined;
   #demo: Promise<void> | undefined;
 
-  constructor({ sources, access, clock, onAudit }: DeskOptions) {
+  constructor({ sources, access, clock, onAudit, ...place }: DeskOptions) {
     const { client } = sources;
+    this.context = place.context ?? null;
+    this.#readOnly = place.readOnly ?? null;
+    this.#hasContexts = place.hasContexts ?? false;
     this.sources = sources;
     this.access = access;
     this.#clock = clock;
     this.feed = new Feed();
-    this.live = new LiveTree(client, this.feed, clock);
     this.tree = new TreeReader(client);
     this.audit = new AuditLog((entry) => {
       this.feed.send('audit', entry);
       onAudit(entry);
     });
+    this.bench = new Bench(client, this.audit);
     this.changes = new Changes(client, this.audit);
-    this.controls = new Controls(client, this.audit, sources.offsets);
+    this.controls = new Controls(client, this.audit);
+    this.groupControls = new GroupControls(client, this.audit, sources.offsets);
+    this.kafkaControls = new KafkaControls(client, this.audit);
+    this.copying = new Copying(sources, this.audit);
     this.clients = new Clients(sources);
-    this.recipes = new Recipes(client);
-    this.kafka = new Kafka(client);
-    this.groups = new Groups(client, sources.offsets, clock);
-    this.alignment = new Alignment(client, clock);
+    this.recipes = new Recipes(client, () => this.live.isLive);
+    this.groups = new Groups(client, sources.offsets, clock, sources.whyNoOffsets);
+    this.kafka = new Kafka(client, { groups: this.groups, history: sources.history });
+    this.live = new LiveTree(client, this.feed, clock, {
+      onChange: (path, type) => {
+        this.kafka.isr.changed(path);
+        this.recipes.changed(path, type);
+      },
+      onGap: () => this.recipes.forget(),
+    });
+    this.alignment = new Alignment(client, clock, sources.offsets);
     this.metrics = new Metrics(sources, this.feed, clock, this.signal);
     this.#beatLater();
+    this.#lagLater();
   }
 
   /** Aborts when the console closes. */
@@ -89,6 +123,7 @@ export class Desk {
   close(): void {
     this.#closing.abort();
     this.#beat?.cancel();
+    this.#lag?.cancel();
     this.metrics.close();
     this.live.close();
   }
@@ -100,11 +135,12 @@ export class Desk {
       role: caller.role,
       needsToken: access.needsToken,
       csrf: isKnown ? access.changeToken(caller) : null,
-      readOnly: caller.role !== 'editor',
-      readOnlyReason: access.readOnlyReason(caller),
+      readOnly: !this.#mayWrite(caller),
+      readOnlyReason: access.readOnlyReason(caller) ?? this.#readOnly,
       version: sources.version,
       servers: isKnown ? sources.servers : '',
       origin: isKnown ? sources.origin : '',
+      context: this.context,
       link: isKnown ? this.live.link : null,
       features: {
         live: this.live.isLive,
@@ -112,8 +148,19 @@ export class Desk {
         ownServer: sources.ownServer !== undefined,
         shell: sources.run !== undefined,
         demo: sources.demo !== undefined && this.#demo === undefined,
+        contexts: this.#hasContexts,
+        copy: sources.copy !== undefined,
       },
     };
+  }
+
+  /** A place that is kept read-only stays so, whatever the console may do elsewhere. */
+  checkWrite(): void {
+    if (this.#readOnly !== null) throw new ConsoleError('FORBIDDEN', this.#readOnly);
+  }
+
+  #mayWrite({ role }: Caller): boolean {
+    return role === 'editor' && this.#readOnly === null;
   }
 
   async overview(call: CallOptions): Promise<OverviewView> {
@@ -160,11 +207,15 @@ export class Desk {
   ): Promise<ShellView> {
     const { run } = this.sources;
     if (run === undefined) throw new ConsoleError('UNSUPPORTED', 'there are no commands here');
+    const mayWrite = this.#mayWrite(caller);
+    const { client } = this.sources;
+    const isLinked = mayWrite && client.state.name === 'connected';
+    const witness = isLinked ? await ShellWitness.before(client, { line, cwd }, call) : undefined;
     const { writes, ...said } = await run({
       line,
       json,
       cwd,
-      readOnly: caller.role !== 'editor',
+      readOnly: !mayWrite,
       outputBytesMax: limits.outputBytesMax,
       signal: call.signal,
     });
@@ -172,9 +223,11 @@ export class Desk {
       // The line may name a password (addauth): its first two words say enough.
       const words = line.trim().split(/\s+/, 2);
       const path = words.find((word) => word.startsWith('/')) ?? cwd;
-      const nothing = { count: 1, before: null, after: null, undo: 'no' } as const;
-      const note = said.code === 0 ? words[0]! : `${words[0]}: exit code ${said.code}`;
-      this.audit.add({ action: 'shell', path, who, ok: said.code === 0, note, ...nothing });
+      const nothing = { path, count: 1, before: null, after: null, undo: 'no' } as const;
+      const ok = said.code === 0;
+      const note = ok ? words[0]! : `${words[0]}: exit code ${said.code}`;
+      const { way, ...seen }: Witnessed = (await witness?.after(said.out)) ?? nothing;
+      this.audit.add({ action: 'shell', who, ok, note, ...seen }, way);
     }
     return said;
   }
@@ -214,6 +267,18 @@ export class Desk {
       () => {
         this.feed.send('beat', { nowMs: this.#clock.wallMs() });
         this.#beatLater();
+      },
+      true,
+    );
+  }
+
+  #lagLater(): void {
+    this.#lag = this.#clock.after(
+      lagMs,
+      () => {
+        const isShown = this.feed.listeners > 0 && this.groups.wasAskedSince(3 * lagMs);
+        if (isShown && this.groups.knowsEnds) this.feed.send('views', { views: ['groups'] });
+        this.#lagLater();
       },
       true,
     );

@@ -1,11 +1,16 @@
 export { ConsoleError, type ConsoleErrorCode } from './console-error.ts';
+export type { OpTimes, OpTimesSeen } from './op-times.ts';
 export type {
   ConsoleSources,
+  ContextSources,
+  CopyLine,
   Ends,
+  OpenContext,
   OwnServer,
   ServersSeen,
   ShellLine,
   WordAnswer,
+  Written,
 } from './sources.ts';
 export {
   type ConsoleOptions,

@@ -29,6 +29,33 @@ describe('a group', () => {
     expect(judge(trend([0, 30], [100, 20]), 1, 1)).toMatchObject({ ratePerS: 10, etaMs: 20_000 });
   });
 
+  // biome-ignore format: a table is read down its columns
+  test.each([
+    ['nothing to read',            trend([5, 0]),                      1, 'caughtUp'],
+    ['a lag that shrinks',         trend([5, 30], [20, 20], [40, 10]), 1, 'recovers'],
+    ['a burst, and less since',    trend([5, 10], [20, 40], [40, 30], [60, 20], [80, 12]), 1, 'recovers'],
+    ['a lag that grows',           trend([5, 10], [6, 20], [7, 30]),   1, 'never'],
+    ['records under way',          trend([5, 1], [905, 4], [1_805, 3]), 1, 'caughtUp'],
+    ['a lag that stays',           trend([5, 10], [9, 10]),            1, 'never'],
+    ['nothing that moves',         trend([5, 10], [5, 10]),            1, 'never'],
+    ['nobody to read',             trend([5, 10]),                     0, 'never'],
+    ['nobody, and nothing to do',  trend([5, 0]),                      0, 'caughtUp'],
+    ['a lag that nobody knows',    trend([5, null], [9, null]),        1, 'unknown'],
+    ['too short a look',           trend([5, 10]),                     1, 'unknown'],
+  ] as const)('with %s will it recover', (_, points, members, outlook) => {
+    expect(judge(points, members, 3).outlook).toBe(outlook);
+  });
+
+  test('is judged by the last minutes, not by what was before', () => {
+    const before = { atMs: 0, offset: 0, lag: 5 };
+    const late = trend([900, 1_000], [950, 900]).map((point) => ({
+      ...point,
+      atMs: point.atMs + 3_600_000,
+    }));
+
+    expect(judge([before, ...late], 1, 1)).toMatchObject({ outlook: 'recovers', etaMs: 90_000 });
+  });
+
   test('that falls behind has no such time', () => {
     expect(judge(trend([0, 10], [1, 20]), 1, 1).etaMs).toBeNull();
   });

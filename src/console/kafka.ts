@@ -21,16 +21,35 @@ import {
   type TopicSeen,
 } from '../kafka/index.ts';
 import { ConsoleError } from './console-error.ts';
+import type { Groups } from './groups.ts';
+import { inTurns } from './in-turns.ts';
+import { IsrHistory, stateOf } from './isr-history.ts';
 import { hex } from './node-text.ts';
+import type { ConsoleSources } from './sources.ts';
 import { orNull } from './tree.ts';
-import type { KafkaView, PartitionRow, TopicRow, TopicsView, TopicView } from './views.ts';
+import type {
+  IsrState,
+  KafkaView,
+  PartitionRow,
+  TimelineView,
+  TopicRow,
+  TopicsView,
+  TopicView,
+} from './views.ts';
 
 const scanPartitionsMax = 20_000;
 const scanKeptMs = 3_000;
 const topicsAtOnce = 16;
+/** A scan is one look at everything: many at once, or it takes a round trip for each few. */
+const scanAtOnce = 128;
 const problemsMax = 100;
 const groupsMax = 200;
 const historyMax = 50;
+/** Made by a cluster of 3.4 to 3.9 that leaves ZooKeeper. */
+const migrationPath = '/migration';
+const statesMax = 200;
+/** Groups that one page of topics asks for their lag. */
+const lagGroupsMax = 50;
 
 interface Scan {
   readonly atMs: number;
@@ -39,25 +58,35 @@ interface Scan {
   readonly problems: readonly LayoutProblem[];
 }
 
+export interface KafkaOptions {
+  readonly groups: Pick<Groups, 'topicLag'>;
+  readonly history?: ConsoleSources['history'];
+}
+
 export class Kafka {
+  readonly isr: IsrHistory;
   readonly #client: Client;
+  readonly #options: KafkaOptions;
   readonly #controllers: { brokerId: number | null; epoch: number | null; atMs: number }[] = [];
   #scan: Promise<Scan> | undefined;
   #scanAtMs = Number.NEGATIVE_INFINITY;
 
-  constructor(client: Client) {
+  constructor(client: Client, options: KafkaOptions) {
     this.#client = client;
+    this.#options = options;
+    this.isr = new IsrHistory(client);
   }
 
   async overview(): Promise<KafkaView> {
     const problems: LayoutProblem[] = [];
     const onProblem = (problem: LayoutProblem) => problems.push(problem);
-    const [brokers, controller, scan, clusterId, is07] = await Promise.all([
+    const [brokers, controller, scan, clusterId, is07, migration] = await Promise.all([
       readBrokers(this.#client, { onProblem }),
       readController(this.#client, { onProblem }),
       this.#scanned(),
       this.#clusterId(),
       this.#is07(),
+      this.#client.exists(migrationPath),
     ]);
     this.#controllerSeen(controller);
     const partitions = [...scan.topics.values()].flatMap((topic) => topic.partitions);
@@ -68,6 +97,7 @@ export class Kafka {
     const nothing = brokers.length === 0 && scan.names.length === 0 && problems.length === 0;
     return {
       found: is07 ? '0.7' : nothing ? 'none' : 'zookeeper',
+      isMigrating: migration !== null,
       clusterId,
       controller,
       controllerHistory: [...this.#controllers].reverse(),
@@ -102,20 +132,30 @@ export class Kafka {
     limit: number;
     filter: string;
     only: 'all' | 'faulty';
+    names?: string | undefined;
   }): Promise<TopicsView> {
     const scan = page.only === 'faulty' ? await this.#scanned() : null;
     const names = scan?.names ?? (await readTopicNames(this.#client));
     const wanted = page.filter.toLowerCase();
+    const named = page.names === undefined ? null : new Set(page.names.split(','));
     const matching = names.filter((name) => {
+      if (named !== null && !named.has(name)) return false;
       if (!name.toLowerCase().includes(wanted)) return false;
       const topic = scan?.topics.get(name);
       return scan === null || topic?.partitions.some((one) => faultsOf(one).length > 0) === true;
     });
     const shown = matching.slice(page.offset, page.offset + page.limit);
     const groups = await this.#groupsByTopic();
+    const asked = new Set<string>();
     const rows = await inTurns(shown, topicsAtOnce, async (topic) => {
       const seen = scan?.topics.get(topic) ?? (await readTopic(this.#client, topic));
-      return seen === null ? [] : [rowOf(seen, groups.get(topic) ?? [])];
+      const readers = groups.get(topic) ?? [];
+      for (const group of readers) if (asked.size < lagGroupsMax) asked.add(group);
+      const withLag = readers.map(async (group) => ({
+        group,
+        lag: asked.has(group) ? await this.#options.groups.topicLag(group, topic) : null,
+      }));
+      return seen === null ? [] : [rowOf(seen, await Promise.all(withLag))];
     });
     return { rows: rows.flat(), total: names.length, matching: matching.length };
   }
@@ -140,9 +180,33 @@ export class Kafka {
         adding: one.adding,
         removing: one.removing,
         faults: faultsOf(one),
+        changes: this.isr.count(name, one.partition),
       })),
       problems: problems.slice(0, problemsMax).map(problemView),
     };
+  }
+
+  /** Who led and who was in sync, and since when: out of the logs, or as far as it was seen. */
+  async timeline({ name, partition }: { name: string; partition: number }): Promise<TimelineView> {
+    const topic = await this.#readTopic(name, () => {});
+    const found = topic?.partitions.find((one) => one.partition === partition);
+    if (found === undefined) throw new ConsoleError('NOT_FOUND', 'there is no such partition');
+    const logged = await this.#logged(name, partition);
+    const states = logged ?? (await this.isr.of(name, partition));
+    const { replicas } = found;
+    const from = logged === null ? 'seen' : 'logs';
+    return { topic: name, partition, replicas, states, from, nowMs: Date.now() };
+  }
+
+  async #logged(topic: string, partition: number): Promise<IsrState[] | null> {
+    const path = layout08.partitionState.at({ topic, partition });
+    const found = await this.#options.history?.(path, statesMax);
+    if (found === undefined) return null;
+    const states = found.entries.flatMap(({ atMs, after }) => {
+      const state = after === null ? null : stateOf(Buffer.from(after, 'base64'), path);
+      return state === null ? [] : [{ ...state, atMs, missed: 0 }];
+    });
+    return states.reverse();
   }
 
   /** A name with a slash in it would be the path of another node. */
@@ -172,8 +236,8 @@ export class Kafka {
     };
     const topics = new Map<string, TopicSeen>();
     let partitions = 0;
-    for (let at = 0; at < names.length && partitions < scanPartitionsMax; at += topicsAtOnce) {
-      const some = names.slice(at, at + topicsAtOnce);
+    for (let at = 0; at < names.length && partitions < scanPartitionsMax; at += scanAtOnce) {
+      const some = names.slice(at, at + scanAtOnce);
       const seen = await Promise.all(
         some.map((name) => readTopic(this.#client, name, { onProblem })),
       );
@@ -243,7 +307,7 @@ function faultsOf({ replicas, adding, removing, state }: PartitionSeen): Partiti
 
 function rowOf(
   { topic, partitions, isBeingDeleted }: TopicSeen,
-  groups: readonly string[],
+  groups: TopicRow['groups'],
 ): TopicRow {
   const count = (fault: PartitionRow['faults'][number]) =>
     partitions.filter((one) => faultsOf(one).includes(fault)).length;
@@ -258,16 +322,4 @@ function rowOf(
     isBeingDeleted,
     groups,
   };
-}
-
-export async function inTurns<T, R>(
-  list: readonly T[],
-  atOnce: number,
-  work: (one: T) => Promise<R>,
-): Promise<R[]> {
-  const results: R[] = [];
-  for (let at = 0; at < list.length; at += atOnce) {
-    results.push(...(await Promise.all(list.slice(at, at + atOnce).map(work))));
-  }
-  return results;
 }

@@ -31,10 +31,19 @@ const viewsByPath: readonly (readonly [RegExp, LiveView])[] = [
 const recipeName =
   /(-(lock|latch|lease|leases|leader|candidate)-?|__(READ|WRIT)__|queue-|latch-|lock-)\d*|\/(ready|barrier)$/;
 
+/** Who is told before any page is. */
+export interface LiveListeners {
+  readonly onChange?: (path: string, type: ChangeView['type']) => void;
+  /** From now on, or until now, changes went by unseen. */
+  readonly onGap?: () => void;
+}
+
 export class LiveTree {
   readonly #client: Client;
   readonly #feed: Feed;
   readonly #clock: Clock;
+  readonly #onChange: NonNullable<LiveListeners['onChange']>;
+  readonly #onGap: NonNullable<LiveListeners['onGap']>;
   readonly #recent: ChangeView[] = [];
   readonly #heard = (event: WatchEvent) => this.#event(event);
   readonly #stateListener = (state: SessionState, before: SessionState) =>
@@ -49,8 +58,15 @@ export class LiveTree {
   #isClosed = false;
   #link: LinkView;
 
-  constructor(client: Client, feed: Feed, clock: Clock = systemClock) {
+  constructor(
+    client: Client,
+    feed: Feed,
+    clock: Clock = systemClock,
+    { onChange = () => {}, onGap = () => {} }: LiveListeners = {},
+  ) {
     this.#client = client;
+    this.#onChange = onChange;
+    this.#onGap = onGap;
     this.#feed = feed;
     this.#clock = clock;
     this.#link = this.#linkView(client.state);
@@ -81,6 +97,7 @@ export class LiveTree {
   }
 
   #state(state: SessionState, before: SessionState): void {
+    this.#onGap();
     this.#link = this.#linkView(state);
     this.#feed.send('link', this.#link);
     if (state.name !== 'connected' || before.name === 'connected') return;
@@ -128,6 +145,7 @@ export class LiveTree {
       this.#batch.length < limits.changesPerEvent && this.#batchChars <= batchCharsMax;
     if (hasRoom) this.#batch.push(change);
     else this.#isOverflow = true;
+    this.#onChange(path, type);
     this.#touch(path);
     this.#timer ??= this.#clock.after(batchMs, () => this.#flush());
   }

@@ -13,9 +13,9 @@ function seen(received: number, p99Ms: number | null = 3): ServersSeen {
   };
 }
 
-function start(answers: () => Promise<ServersSeen>) {
+function start(answers: () => Promise<ServersSeen>, more: Partial<ConsoleSources> = {}) {
   const clock = new ManualClock();
-  const sources = { lookAtServers: answers } as unknown as ConsoleSources;
+  const sources = { lookAtServers: answers, ...more } as unknown as ConsoleSources;
   const metrics = new Metrics(sources, new Feed(), clock, new AbortController().signal);
   return { clock, metrics };
 }
@@ -62,5 +62,58 @@ test('what nobody tells is no series, and a failure is said', async () => {
 
   const { series, unknown } = metrics.view('1m');
   expect(series.map(({ name }) => name)).not.toContain('p99');
-  expect(unknown).toEqual(['the servers could not be asked: nobody listens there']);
+  expect(unknown).toEqual([
+    'latency and throughput by op: only a server of our own, in this process, tells them apart',
+    'the servers could not be asked: nobody listens there',
+  ]);
+});
+
+test('our own server tells latency and throughput op by op, over the stretch of each ring', async () => {
+  let gets = 0;
+  const opTimes = () => ({
+    boundsMs: [1, 10],
+    ops: [{ op: 'getData', maxMs: 8, buckets: [gets, gets > 100 ? 5 : 0, 0] }],
+  });
+  const nothing = () => new Map();
+  const ownServer = {
+    opTimes,
+    values: () => ({}),
+    expiries: nothing,
+    watchKinds: nothing,
+    expire: () => false,
+  };
+  const { clock, metrics } = start(async () => seen(0), { ownServer });
+
+  for (let i = 0; i < 40; i++) {
+    await metrics.look();
+    gets += 20;
+    clock.advance(2_000);
+  }
+  metrics.close();
+
+  const minute = metrics.view('1m');
+  expect(minute.points.at(-1)?.values).toMatchObject({
+    'op.getData.rate': 10,
+    'op.getData.p50': 0.5,
+  });
+  expect(minute.series.map(({ name }) => name)).toContain('op.getData.p99');
+  // The five slow ones came more than a minute ago.
+  expect(minute.ops).toMatchObject([{ op: 'getData', p50Ms: 0.5, ratePerS: 10 }]);
+  const [longer] = metrics.view('15m').ops!;
+  expect(longer!.count).toBe(805);
+  expect(longer!.p999Ms).toBeGreaterThan(1);
+});
+
+test('a peak between two points of a coarse ring is not lost', async () => {
+  const answers = [1, 1, 1, 90, 1, 1, 1, 1, 1];
+  const { clock, metrics } = start(async () => seen(0, answers.shift()!));
+
+  for (let i = 0; i < 9; i++) {
+    await metrics.look();
+    clock.advance(2_000);
+  }
+  metrics.close();
+
+  expect(metrics.view('15m').points.map(({ values }) => values.p99)).toEqual([1, 90]);
+  expect(metrics.view('1m').points.filter(({ values }) => values.p99 === 90)).toHaveLength(1);
 });

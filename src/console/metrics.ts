@@ -3,12 +3,15 @@
  * otherwise, kept in rings of a minute, a quarter of an hour and six hours.
  *
  * In: rows of all servers, and of our own what it counts. Out: points; a number is missing where nobody
- * told it. Counters become rates here, between two looks; one that went back (a restart) makes a gap.
+ * told it. Counters become rates here, over the stretch since the ring's point before, and so do the
+ * percentiles of our own server's ops; of peaks a point has the highest of its stretch. A counter that
+ * went back (a restart) makes a gap. Series and points are bounded by the tables here and by the ops.
  */
 
-import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { monitorEventLoopDelay, PerformanceObserver } from 'node:perf_hooks';
 import type { Clock, Timer } from '../support/index.ts';
 import type { Feed } from './feed.ts';
+import { type How, MetricRing, type Reading } from './metric-ring.ts';
 import type { ConsoleSources, ServersSeen } from './sources.ts';
 import type { MetricPoint, MetricSeries, MetricsView, ServerView } from './views.ts';
 
@@ -25,54 +28,76 @@ const rings = {
 } as const;
 type RingName = keyof typeof rings;
 
-type How = 'sum' | 'max' | 'rate';
+/** A point has the highest since the point before, and not just the last. */
+type Kept = { readonly isPeak?: true };
 
 // biome-ignore format: a table is read down its columns
-const ofServers: readonly (MetricSeries & { readonly field: keyof ServerView; readonly how: How })[] = [
-  { name: 'p50',         field: 'p50Ms',        how: 'max',  label: 'read p50',        unit: 'ms',    panel: 'latency' },
-  { name: 'p99',         field: 'p99Ms',        how: 'max',  label: 'read p99',        unit: 'ms',    panel: 'latency' },
+const ofServers: readonly (MetricSeries & Kept & { readonly field: keyof ServerView; readonly how: How })[] = [
+  { name: 'p50',         field: 'p50Ms',        how: 'max',  label: 'reads p50',       unit: 'ms',    panel: 'latency' },
+  { name: 'p99',         field: 'p99Ms',        how: 'max',  label: 'reads p99',       unit: 'ms',    panel: 'latency',    isPeak: true },
   { name: 'avg',         field: 'latencyAvgMs', how: 'max',  label: 'average',         unit: 'ms',    panel: 'latency' },
-  { name: 'answer',      field: 'answerMs',     how: 'max',  label: 'seen from here',  unit: 'ms',    panel: 'latency' },
+  { name: 'answer',      field: 'answerMs',     how: 'max',  label: 'seen from here',  unit: 'ms',    panel: 'latency',    isPeak: true },
   { name: 'received',    field: 'received',     how: 'rate', label: 'packets in',      unit: 'perS',  panel: 'throughput' },
   { name: 'sent',        field: 'sent',         how: 'rate', label: 'packets out',     unit: 'perS',  panel: 'throughput' },
-  { name: 'outstanding', field: 'outstanding',  how: 'sum',  label: 'waiting',         unit: 'count', panel: 'throughput' },
+  { name: 'outstanding', field: 'outstanding',  how: 'sum',  label: 'waiting',         unit: 'count', panel: 'throughput', isPeak: true },
   { name: 'dataBytes',   field: 'dataBytes',    how: 'max',  label: 'data',            unit: 'bytes', panel: 'bytes' },
-  { name: 'fsyncP99',    field: 'fsyncP99Ms',   how: 'max',  label: 'fsync p99',       unit: 'ms',    panel: 'disk' },
+  { name: 'fsyncP99',    field: 'fsyncP99Ms',   how: 'max',  label: 'fsync p99',       unit: 'ms',    panel: 'disk',       isPeak: true },
   { name: 'nodes',       field: 'nodes',        how: 'max',  label: 'nodes',           unit: 'count', panel: 'sessions' },
   { name: 'connections', field: 'connections',  how: 'sum',  label: 'connections',     unit: 'count', panel: 'sessions' },
   { name: 'ephemerals',  field: 'ephemerals',   how: 'max',  label: 'ephemerals',      unit: 'count', panel: 'sessions' },
   { name: 'watches',     field: 'watches',      how: 'sum',  label: 'watches',         unit: 'count', panel: 'watches' },
+  { name: 'fired',       field: 'fired',        how: 'rate', label: 'watches fired',   unit: 'perS',  panel: 'watches' },
   { name: 'openFiles',   field: 'openFiles',    how: 'max',  label: 'open files',      unit: 'count', panel: 'process' },
 ];
 
 /** Of a server in this process, by the names of `mntr`. */
 // biome-ignore format: a table is read down its columns
-const ofOwn: readonly (MetricSeries & { readonly value: string; readonly how: How })[] = [
-  { name: 'reads',         value: 'cnt_readlatency',      how: 'rate', label: 'reads',           unit: 'perS',      panel: 'throughput' },
-  { name: 'writes',        value: 'cnt_updatelatency',    how: 'rate', label: 'writes',          unit: 'perS',      panel: 'throughput' },
-  { name: 'writeP50',      value: 'p50_updatelatency',    how: 'max',  label: 'write p50',       unit: 'ms',        panel: 'latency' },
-  { name: 'writeP99',      value: 'p99_updatelatency',    how: 'max',  label: 'write p99',       unit: 'ms',        panel: 'latency' },
+const ofOwn: readonly (MetricSeries & Kept & { readonly value: string; readonly how: How })[] = [
   { name: 'bytesReceived', value: 'bytes_received_count', how: 'rate', label: 'bytes in',        unit: 'bytesPerS', panel: 'bytes' },
   { name: 'bytesSent',     value: 'response_bytes',       how: 'rate', label: 'bytes out',       unit: 'bytesPerS', panel: 'bytes' },
   { name: 'fsyncs',        value: 'cnt_fsynctime',        how: 'rate', label: 'fsyncs',          unit: 'perS',      panel: 'disk' },
-  { name: 'fsyncAvg',      value: 'avg_fsynctime',        how: 'max',  label: 'fsync average',   unit: 'ms',        panel: 'disk' },
   { name: 'snapshotMs',    value: 'max_snapshottime',     how: 'max',  label: 'longest snapshot', unit: 'ms',       panel: 'disk' },
   { name: 'watchBytes',    value: 'watch_bytes',          how: 'rate', label: 'bytes of events', unit: 'bytesPerS', panel: 'watches' },
 ];
 
-const ofProcess: readonly MetricSeries[] = [
-  { name: 'loopP99', label: 'event loop p99', unit: 'ms', panel: 'process' },
+const ofProcess: readonly (MetricSeries & Kept)[] = [
+  { name: 'loopP99', label: 'event loop p99', unit: 'ms', panel: 'process', isPeak: true },
+  { name: 'loopMax', label: 'event loop longest', unit: 'ms', panel: 'process', isPeak: true },
+  { name: 'gcMax', label: 'longest collection', unit: 'ms', panel: 'process', isPeak: true },
   { name: 'rss', label: 'memory of this process', unit: 'bytes', panel: 'process' },
 ];
+
+const opsUnknown =
+  'latency and throughput by op: only a server of our own, in this process, tells them apart';
+
+/** What the log took for a batch stands among the ops as `fsync`: it is of the disk. */
+const ofOps = (op: string): readonly MetricSeries[] =>
+  op === 'fsync'
+    ? [
+        { name: 'op.fsync.p50', label: 'fsync p50', unit: 'ms', panel: 'disk' },
+        { name: 'op.fsync.p99', label: 'fsync p99', unit: 'ms', panel: 'disk' },
+      ]
+    : [
+        { name: `op.${op}.p99`, label: op, unit: 'ms', panel: 'opLatency' },
+        { name: `op.${op}.rate`, label: op, unit: 'perS', panel: 'opThroughput' },
+      ];
 
 export class Metrics {
   readonly #sources: ConsoleSources;
   readonly #feed: Feed;
   readonly #clock: Clock;
   readonly #signal: AbortSignal;
-  readonly #rings: Record<RingName, MetricPoint[]> = { '1m': [], '15m': [], '6h': [] };
+  readonly #rings: Record<RingName, MetricRing> = {
+    '1m': new MetricRing(rings['1m']),
+    '15m': new MetricRing(rings['15m']),
+    '6h': new MetricRing(rings['6h']),
+  };
   readonly #loop = monitorEventLoopDelay({ resolution: loopEveryMs });
-  #counters = new Map<string, { readonly value: number; readonly atMs: number }>();
+  readonly #collections = new PerformanceObserver((list) => {
+    for (const { duration } of list.getEntries()) this.#gcMs = Math.max(this.#gcMs, duration);
+  });
+  /** The longest collection of garbage since the last look. */
+  #gcMs = 0;
   #seen: ServersSeen | undefined;
   #looking: Promise<ServersSeen | undefined> | undefined;
   #fault: string | null = null;
@@ -86,6 +111,7 @@ export class Metrics {
     this.#clock = clock;
     this.#signal = signal;
     this.#loop.enable();
+    this.#collections.observe({ entryTypes: ['gc'] });
     this.#later();
   }
 
@@ -98,12 +124,21 @@ export class Metrics {
     this.#isClosed = true;
     this.#timer?.cancel();
     this.#loop.disable();
+    this.#collections.disconnect();
   }
 
   view(ring: RingName): MetricsView {
-    const points = this.#rings[ring];
+    const { points } = this.#rings[ring];
     const told = new Set(points.flatMap(({ values }) => Object.keys(values)));
-    const all: readonly MetricSeries[] = [...ofServers, ...ofOwn, ...ofProcess];
+    // One line is enough, and what is told by op is of the stretch and not since the start.
+    if (told.has('op.fsync.p99')) told.delete('fsyncP99');
+    const seen = this.#sources.ownServer?.opTimes();
+    const all: readonly MetricSeries[] = [
+      ...(seen?.ops.flatMap(({ op }) => ofOps(op)) ?? []),
+      ...ofServers,
+      ...ofOwn,
+      ...ofProcess,
+    ];
     const brief = (this.#seen?.servers ?? []).filter(({ isBrief }) => isBrief);
     return {
       ring,
@@ -112,8 +147,10 @@ export class Metrics {
         .filter(({ name }) => told.has(name))
         .map(({ name, label, unit, panel }) => ({ name, label, unit, panel })),
       points: [...points],
-      ops: this.#sources.ownServer?.ops() ?? null,
+      ops: seen === undefined ? null : this.#rings[ring].table(seen, this.#clock.wallMs()),
+      prometheus: this.#sources.ownServer?.metricsUrl ?? null,
       unknown: [
+        ...(seen === undefined ? [opsUnknown] : []),
         ...brief.map(({ server }) => `${server}: mntr is not in its 4lw.commands.whitelist`),
         ...(this.#fault === null ? [] : [this.#fault]),
       ],
@@ -139,8 +176,7 @@ export class Metrics {
       this.#fault = `the servers could not be asked: ${(error as Error).message}`;
     }
     if (this.#isClosed) return this.#seen;
-    const point = { atMs: this.#clock.wallMs(), values: this.#values() };
-    for (const name of Object.keys(rings) as RingName[]) this.#keep(name, point);
+    const point = this.#keep();
     if (this.#seen !== undefined) {
       const { servers, findings } = this.#seen;
       const zxid = servers.reduce<bigint | null>((newest, one) => {
@@ -150,46 +186,50 @@ export class Metrics {
       const text = zxid === null ? null : `0x${zxid.toString(16)}`;
       this.#feed.send('servers', { servers: [...servers], findings: [...findings], zxid: text });
     }
-    this.#feed.send('metrics', point);
+    if (point !== undefined) this.#feed.send('metrics', point);
     return this.#seen;
   }
 
-  #keep(name: RingName, point: MetricPoint): void {
-    const { everyMs, keptMs } = rings[name];
-    const ring = this.#rings[name];
-    const last = ring.at(-1);
-    // A little early is on time: timers are never exact.
-    if (last !== undefined && point.atMs - last.atMs < everyMs * 0.8) return;
-    ring.push(point);
-    while (ring.length > 0 && point.atMs - ring[0]!.atMs > keptMs) ring.shift();
+  /** Gives the point of the finest ring, if one was due. */
+  #keep(): MetricPoint | undefined {
+    const [atMs, nowMs] = [this.#clock.wallMs(), this.#clock.nowMs()];
+    const readings = this.#readings();
+    const ops = this.#sources.ownServer?.opTimes();
+    const [finest] = (['1m', '15m', '6h'] as const).map((name) =>
+      this.#rings[name].take(atMs, nowMs, readings, ops),
+    );
+    return finest;
   }
 
-  #values(): Record<string, number> {
-    const values: Record<string, number> = {};
-    const nowMs = this.#clock.nowMs();
-    const put = (name: string, how: How, value: number | undefined) => {
+  #readings(): Reading[] {
+    const readings: Reading[] = [];
+    const put = ({ name, isPeak }: MetricSeries & Kept, how: How, value: number | undefined) => {
       if (value === undefined || !Number.isFinite(value)) return;
-      if (how !== 'rate') {
-        values[name] = value;
-        return;
-      }
-      const before = this.#counters.get(name);
-      this.#counters.set(name, { value, atMs: nowMs });
-      if (before === undefined || value < before.value || nowMs <= before.atMs) return;
-      values[name] = ((value - before.value) * 1_000) / (nowMs - before.atMs);
+      readings.push({ name, how, isPeak: isPeak === true, value });
     };
     const servers = this.#seen?.servers ?? [];
-    for (const { name, field, how } of ofServers) {
-      const told = servers.map((one) => one[field]).filter((one) => typeof one === 'number');
+    for (const series of ofServers) {
+      const told = servers.map((one) => one[series.field]).filter((one) => typeof one === 'number');
       if (told.length === 0) continue;
-      const value = how === 'max' ? Math.max(...told) : told.reduce((a, b) => a + b, 0);
-      put(name, how, value);
+      const { how } = series;
+      put(series, how, how === 'max' ? Math.max(...told) : told.reduce((a, b) => a + b, 0));
     }
     const own = this.#sources.ownServer?.values();
-    for (const { name, value, how } of ofOwn) put(name, how, own?.[value]);
-    put('loopP99', 'max', Math.max(0, this.#loop.percentile(99) / 1e6 - loopEveryMs));
-    put('rss', 'max', process.memoryUsage.rss());
+    for (const series of ofOwn) put(series, series.how, own?.[series.value]);
+    const process = this.#process();
+    for (const series of ofProcess) put(series, 'max', process[series.name]);
+    return readings;
+  }
+
+  #process(): Readonly<Record<string, number>> {
+    const values = {
+      loopP99: Math.max(0, this.#loop.percentile(99) / 1e6 - loopEveryMs),
+      loopMax: Math.max(0, this.#loop.max / 1e6 - loopEveryMs),
+      gcMax: this.#gcMs,
+      rss: process.memoryUsage.rss(),
+    };
     this.#loop.reset();
+    this.#gcMs = 0;
     return values;
   }
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { filterNames, sortNames } from './names.ts';
+import { filterNames, placeIn, sortNames } from './names.ts';
 
 test('names are sorted as a plain sort would, in both directions', async () => {
   await fc.assert(
@@ -48,4 +48,19 @@ test('others have their turn while 300,000 names are sorted and filtered', async
   expect(found).toEqual(['name-29999', ...Array.from({ length: 10 }, (_, i) => `name-29999${i}`)]);
   // Far fewer than there are: a faster machine needs fewer stretches.
   expect(sortTurns).toBeGreaterThan(5);
+});
+
+test('a name is found where it stands, in every order, and one that is not there is not', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.uniqueArray(fc.string(), { minLength: 1, maxLength: 200 }),
+      fc.constantFrom('name', '-name', 'sequence', '-sequence'),
+      fc.string(),
+      async (names, order, other) => {
+        const sorted = await sortNames(names, order);
+        for (const [at, name] of sorted.entries()) expect(placeIn(sorted, name, order)).toBe(at);
+        if (!names.includes(other)) expect(placeIn(sorted, other, order)).toBeNull();
+      },
+    ),
+  );
 });

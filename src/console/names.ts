@@ -52,7 +52,11 @@ export async function sortNames(names: readonly string[], order: NameOrder): Pro
   const pace = new Pace();
   let from: string[] = [];
   for (let at = 0; at < names.length; at += chunkNames) {
-    for (const name of names.slice(at, at + chunkNames).sort(compare)) from.push(name);
+    const chunk = names.slice(at, at + chunkNames);
+    // Without a function to call for each pair, and in the same order: by code unit.
+    if (order === 'name') chunk.sort();
+    else chunk.sort(compare);
+    for (const name of chunk) from.push(name);
     await pace.keep();
   }
   let to = new Array<string>(from.length);
@@ -71,6 +75,59 @@ export async function sortNames(names: readonly string[], order: NameOrder): Pro
     [from, to] = [to, from];
   }
   return from;
+}
+
+/** Where a name stands in a list that `sortNames` gave; null where it does not. */
+export function placeIn(names: readonly string[], wanted: string, order: NameOrder): number | null {
+  const compare = comparisons[order];
+  let [low, high] = [0, names.length];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if (compare(names[middle]!, wanted) < 0) low = middle + 1;
+    else high = middle;
+  }
+  return names[low] === wanted ? low : null;
+}
+
+/** The letters of `wanted` in order, somewhere in `name`: 0 is no match, more is better. */
+export function likeness(name: string, wanted: string): number {
+  if (wanted === '') return 1;
+  if (name === wanted) return 3_000;
+  const hay = name.toLowerCase();
+  const needle = wanted.toLowerCase();
+  const found = hay.indexOf(needle);
+  if (found === 0) return 2_000 - hay.length / 100;
+  if (found > 0) return 1_000 - found - hay.length / 100;
+  let from = 0;
+  let gaps = 0;
+  for (const letter of needle) {
+    const next = hay.indexOf(letter, from);
+    if (next === -1) return 0;
+    gaps += next - from;
+    from = next + letter.length;
+  }
+  return Math.max(1, 500 - gaps);
+}
+
+/** Those most like the text, the best first; of equals the first in order. */
+export async function likeNames(
+  names: readonly string[],
+  wanted: string,
+  most: number,
+): Promise<{ readonly name: string; readonly points: number }[]> {
+  const pace = new Pace();
+  let best: { name: string; points: number }[] = [];
+  for (const [at, name] of names.entries()) {
+    const points = likeness(name, wanted);
+    if (points > 0) best.push({ name, points });
+    if (best.length >= 4 * most + 64) best = top(best, most);
+    if ((at & 0xfff) === 0) await pace.keep();
+  }
+  return top(best, most);
+}
+
+function top<T extends { readonly points: number }>(found: readonly T[], most: number): T[] {
+  return found.toSorted((a, b) => b.points - a.points).slice(0, most);
 }
 
 /** Those that hold the text, whatever the case. */

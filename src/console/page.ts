@@ -110,17 +110,9 @@ export class Page {
 
 function readAll(folder: string): Map<string, PageFile> {
   const files = new Map<string, PageFile>();
-  let entries: Dirent[];
-  try {
-    entries = readdirSync(folder, { recursive: true, withFileTypes: true });
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return files; // not built
-    throw error;
-  }
-  for (const entry of entries) {
+  for (const { entry, path } of entriesBelow(folder)) {
     const type = types[extname(entry.name)];
     if (!entry.isFile() || type === undefined || files.size >= filesMax) continue;
-    const path = join(entry.parentPath, entry.name);
     const bytes = readFileSync(path);
     if (bytes.length > fileBytesMax) continue;
     const name = `/${relative(folder, path).split(sep).join('/')}`;
@@ -129,4 +121,20 @@ function readAll(folder: string): Map<string, PageFile> {
     files.set(name, { type, bytes, zipped, isLasting: name.startsWith('/assets/') });
   }
   return files;
+}
+
+/** Folder by folder: what `recursive` makes of a link to a folder differs between versions of Node. */
+function* entriesBelow(folder: string): Generator<{ entry: Dirent; path: string }> {
+  let entries: Dirent[];
+  try {
+    entries = readdirSync(folder, { withFileTypes: true });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return; // not built
+    throw error;
+  }
+  for (const entry of entries) {
+    const path = join(folder, entry.name);
+    yield { entry, path };
+    if (entry.isDirectory()) yield* entriesBelow(path);
+  }
 }

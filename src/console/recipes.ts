@@ -3,7 +3,8 @@
  * by how their nodes are named (Curator's names, which are ours too), with who holds and who waits.
  *
  * In: a subtree. Out: recipes, up to limits that are said when met. It is a guess by names: a program that
- * names its nodes alike is shown as one. Sessions that wait for each other in a circle are a deadlock.
+ * names its nodes alike is shown as one. While a watch tells of changes, only what changed is asked for
+ * again. Sessions that wait for each other in a circle are a deadlock.
  */
 
 import {
@@ -12,17 +13,19 @@ import {
   isZkError,
   type StatView as ZkStat,
 } from '../client/index.ts';
-import { childOf, nameOf } from '../protocol/index.ts';
+import { childOf, nameOf, parentOf } from '../protocol/index.ts';
 import { parseInstance } from '../recipes/index.ts';
 import { limits } from './api.ts';
 import { hex } from './node-text.ts';
-import type { ContenderView, RecipeKind, RecipesView, RecipeView } from './views.ts';
+import type { ChangeView, ContenderView, RecipeKind, RecipesView, RecipeView } from './views.ts';
 
 const recipesMax = 500;
 const contendersShown = 50;
 const labelChars = 120;
 const visitAtOnce = 64;
 const readAtOnce = 50;
+/** Longer lists are asked for each time: they would be kept for a few that change all the time. */
+const knownChildrenMax = 1_000;
 /** Subtrees whose nodes are named for other reasons. */
 const left =
   /^\/(zookeeper|brokers|config|admin|isr_change_notification|log_dir_event_notification)(\/|$)/;
@@ -44,9 +47,34 @@ interface Visited {
 
 export class Recipes {
   readonly #client: Client;
+  readonly #isLive: () => boolean;
+  /** Children as they were, for as long as a watch tells when they change. */
+  readonly #known = new Map<string, Visited>();
+  readonly #reading = new Map<string, { isStale: boolean }>();
 
-  constructor(client: Client) {
+  constructor(client: Client, isLive: () => boolean = () => false) {
     this.#client = client;
+    this.#isLive = isLive;
+  }
+
+  /** What the live tree tells: so that a look after a change asks for what changed, and not for all. */
+  changed(path: string, type: ChangeView['type']): void {
+    if (type === 'dataChanged') return;
+    const parent = parentOf(path);
+    this.#drop(path);
+    if (parent !== null) this.#drop(parent);
+  }
+
+  /** Changes may have gone by unseen. */
+  forget(): void {
+    this.#known.clear();
+    for (const reading of this.#reading.values()) reading.isStale = true;
+  }
+
+  #drop(path: string): void {
+    this.#known.delete(path);
+    const reading = this.#reading.get(path);
+    if (reading !== undefined) reading.isStale = true;
   }
 
   async view(root: string, call: CallOptions): Promise<RecipesView> {
@@ -94,12 +122,27 @@ export class Recipes {
   }
 
   async #children(path: string, call: CallOptions): Promise<Visited | null> {
+    const known = this.#isLive() ? this.#known.get(path) : undefined;
+    if (known !== undefined) return known;
+    // An event may come between the answer and us: what it makes stale is not kept.
+    const reading = { isStale: false };
+    this.#reading.set(path, reading);
     try {
       const { children, stat } = await this.#client.childrenAndStat(path, call);
-      return { path, names: children, stat };
+      const seen = { path, names: children, stat };
+      const isKept =
+        this.#isLive() &&
+        !reading.isStale &&
+        this.#reading.get(path) === reading &&
+        children.length <= knownChildrenMax &&
+        this.#known.size < limits.recipeNodesMax;
+      if (isKept) this.#known.set(path, seen);
+      return seen;
     } catch (error) {
       if (isZkError(error, 'NO_NODE', 'NO_AUTH')) return null;
       throw error;
+    } finally {
+      if (this.#reading.get(path) === reading) this.#reading.delete(path);
     }
   }
 
@@ -226,13 +269,17 @@ function kindOf(
   byPath: ReadonlyMap<string, Visited>,
 ): RecipeKind | null {
   const has = (pattern: RegExp) => names.some((name) => pattern.test(name));
-  if (names.includes('leases') && byPath.has(childOf(path, 'leases'))) return 'semaphore';
-  if (names.includes('locks') && names.length <= 2 && byPath.has(childOf(path, 'locks')))
-    return 'semaphore';
+  if (isSemaphore(path, names, byPath)) return 'semaphore';
   if (has(patterns.readWrite)) return 'readWriteLock';
   if (has(patterns.latch)) return 'election';
   // The line of a semaphore is shown with it.
-  if (has(patterns.lock)) return nameOf(path) === 'locks' ? null : 'lock';
+  if (has(patterns.lock)) {
+    const above = parentOf(path);
+    const parent = above === null ? undefined : byPath.get(above);
+    const isOfSemaphore =
+      nameOf(path) === 'locks' && parent && isSemaphore(parent.path, parent.names, byPath);
+    return isOfSemaphore ? null : 'lock';
+  }
   if (has(patterns.lease)) return null;
   if (has(patterns.queue)) return 'queue';
   if (names.includes('ready')) return 'doubleBarrier';
@@ -244,6 +291,17 @@ function kindOf(
   if (!areEphemeral) return null;
   const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
   return names.every((name) => uuid.test(name)) ? 'discovery' : 'membership';
+}
+
+/** Leases, and a line for them; before the first lease only the line. A folder called locks is no line. */
+function isSemaphore(
+  path: string,
+  names: readonly string[],
+  byPath: ReadonlyMap<string, Visited>,
+): boolean {
+  if (names.includes('leases')) return byPath.has(childOf(path, 'leases'));
+  const line = names.length === 1 && names[0] === 'locks' && byPath.get(childOf(path, 'locks'));
+  return line ? line.names.some((name) => patterns.lock.test(name)) : false;
 }
 
 function bySequence(a: string, b: string): number {

@@ -10,8 +10,10 @@ import type { CallOptions } from '../client/index.ts';
 import type { Asking, Caller, Need } from './access.ts';
 import { bodies, limits, queries } from './api.ts';
 import { ConsoleError } from './console-error.ts';
-import { resetRule, ruleInput } from './controls.ts';
+import { ruleInput } from './controls.ts';
 import type { Desk } from './desk.ts';
+import { resetRule } from './group-controls.ts';
+import type { ContextsView } from './views.ts';
 
 export interface Ask<I> {
   readonly input: I;
@@ -21,6 +23,9 @@ export interface Ask<I> {
   readonly who: string;
   /** Bounds whatever is asked of ZooKeeper for this request. */
   readonly call: CallOptions & { readonly signal: AbortSignal };
+  /** Another place; null: where the console was started for. */
+  other(context: string | null): Promise<Desk>;
+  contexts(): Promise<ContextsView>;
   /** For a login. */
   setCookie(cookie: string): void;
 }
@@ -52,9 +57,13 @@ export const routes: readonly Route[] = [
   route('POST', '/api/login',               'nothing', b.login,    login),
   route('POST', '/api/logout',              'nothing', b.none,     logout),
 
+  route('GET',  '/api/contexts',            'view',    q.none,     (_, ask) => ask.contexts()),
   route('GET',  '/api/overview',            'view',    q.none,     (desk, ask) => desk.overview(ask.call)),
   route('GET',  '/api/children',            'view',    q.children, (desk, ask) => desk.tree.children(ask.input.path, ask.input, ask.call)),
+  route('GET',  '/api/paths',               'view',    q.paths,    (desk, ask) => desk.tree.paths(ask.input, ask.call)),
   route('GET',  '/api/node',                'view',    q.path,     (desk, ask) => desk.tree.node(ask.input.path, ask.call)),
+  route('GET',  '/api/node/below',          'view',    q.path,     (desk, ask) => desk.changes.below(ask.input.path, ask.call)),
+  route('GET',  '/api/node/watches',        'view',    q.path,     (desk, ask) => desk.clients.watchesOf(ask.input.path, ask.call)),
   route('GET',  '/api/history',             'view',    q.history,  (desk, ask) => desk.history(ask.input)),
   route('GET',  '/api/find',                'view',    q.find,     (desk, ask) => desk.tree.find(ask.input, ask.call)),
   route('GET',  '/api/export',              'view',    q.path,     (desk, ask) => desk.tree.export(ask.input.path, ask.call)),
@@ -65,6 +74,7 @@ export const routes: readonly Route[] = [
   route('GET',  '/api/kafka',               'view',    q.none,     (desk) => desk.kafka.overview()),
   route('GET',  '/api/kafka/topics',        'view',    q.topics,   (desk, ask) => desk.kafka.topics(ask.input)),
   route('GET',  '/api/kafka/topic',         'view',    q.named,    (desk, ask) => desk.kafka.topic(ask.input.name)),
+  route('GET',  '/api/kafka/timeline',      'view',    q.timeline, (desk, ask) => desk.kafka.timeline(ask.input)),
   route('GET',  '/api/groups',              'view',    q.list,     (desk, ask) => desk.groups.list(ask.input)),
   route('GET',  '/api/groups/one',          'view',    q.named,    (desk, ask) => desk.groups.one(ask.input.name)),
   route('GET',  '/api/alignment',           'view',    q.none,     (desk, ask) => desk.alignment.list(ask.call)),
@@ -75,6 +85,7 @@ export const routes: readonly Route[] = [
   route('GET',  '/api/events',              'view',    q.none,     (desk, ask) => desk.stream(ask.asking)),
 
   route('POST', '/api/node/delete-preview', 'view',    b.deletePreview, (desk, ask) => desk.changes.preview(ask.input.paths, ask.call)),
+  route('POST', '/api/copy/preview',        'view',    b.copyPreview, async (desk, ask) => desk.copying.preview(ask.input, desk, await ask.other(ask.input.from), ask.call)),
   route('POST', '/api/shell',               'view',    b.shell,    (desk, ask) => desk.shell(ask.input, ask)),
 
   route('POST', '/api/node/create',         'write',   b.create,   (desk, ask) => desk.changes.create(ask.input, ask)),
@@ -82,9 +93,12 @@ export const routes: readonly Route[] = [
   route('POST', '/api/node/acl',            'write',   b.acl,      (desk, ask) => desk.changes.setAcl(ask.input, ask)),
   route('POST', '/api/node/delete',         'write',   b.delete,   (desk, ask) => desk.changes.delete(ask.input, ask)),
   route('POST', '/api/import',              'write',   b.import,   (desk, ask) => desk.changes.import(ask.input, ask)),
+  route('POST', '/api/copy',                'write',   b.copy,     async (desk, ask) => desk.copying.copy(ask.input, desk, await ask.other(ask.input.from), ask)),
   route('POST', '/api/audit/undo',          'write',   b.undo,     (desk, ask) => desk.changes.undo(ask.input.id, ask)),
   route('POST', '/api/alignment/rule',      'write',   b.rule,     (desk, ask) => desk.controls.setRule({ name: ask.input.name, rule: ruleInput(ask.input.rule) }, ask)),
-  route('POST', '/api/groups/reset',        'write',   b.reset,    (desk, ask) => desk.controls.reset({ ...ask.input, rule: resetRule(ask.input) }, ask)),
+  route('POST', '/api/groups/reset',        'write',   b.reset,    (desk, ask) => desk.groupControls.reset({ ...ask.input, rule: resetRule(ask.input) }, ask)),
+  route('POST', '/api/kafka/elect',         'write',   b.elect,    (desk, ask) => desk.kafkaControls.elect(ask.input, ask)),
+  route('POST', '/api/bench',               'write',   b.bench,    (desk, ask) => desk.bench.run(ask.input, ask)),
   route('POST', '/api/sessions/expire',     'write',   b.expire,   (desk, ask) => desk.expire(ask.input.session, ask.who)),
   route('POST', '/api/demo',                'write',   b.none,     (desk, ask) => desk.demo(ask.who)),
 ];

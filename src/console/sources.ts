@@ -5,11 +5,14 @@
 
 import type { Client } from '../client/index.ts';
 import type { OffsetSource } from '../kafka/index.ts';
+import type { OpTimesSeen } from './op-times.ts';
 import type {
   CommandView,
+  ContextView,
+  CopyCounts,
+  CopyStep,
   FindingView,
   HistoryEntry,
-  MetricsView,
   ServerView,
   ShellView,
 } from './views.ts';
@@ -41,9 +44,58 @@ export type Ends = Pick<OffsetSource, 'bounds' | 'offsetForTime'>;
 export interface OwnServer {
   /** Names as `mntr` has them, without `zk_`; counters too. */
   values(): Readonly<Record<string, number>>;
-  ops(): MetricsView['ops'];
+  /** What it has counted so far, by op; `fsync` is what the log took for each batch. */
+  opTimes(): OpTimesSeen;
+  /** Of each session, in how many milliseconds it ends if nothing more is heard of it. */
+  expiries(): ReadonlyMap<bigint, number>;
+  /** Whole paths, and the kinds of watches on each: data, children, persistent, recursive. */
+  watchKinds(): ReadonlyMap<string, readonly string[]>;
+  /** Where Prometheus may ask; undefined: nowhere. */
+  readonly metricsUrl?: string | undefined;
   /** False: there is no such session. */
   expire(sessionId: bigint): boolean;
+}
+
+/** How a subtree is copied from one session's servers to ours; what is equal already is left alone. */
+export interface CopyLine {
+  readonly from: Client;
+  readonly fromPath: string;
+  readonly toPath: string;
+  /** `skip`: what differs is left as it is, and counted. */
+  readonly onConflict: 'skip' | 'overwrite';
+  readonly withAcl: boolean;
+  /** Look, and write nothing. */
+  readonly dryRun: boolean;
+  readonly signal: AbortSignal;
+  /** Every node that is not `same`. Throwing ends the copy. */
+  readonly onStep: (step: CopyStep, path: string) => void;
+  /** What was written, with what it takes to take it back. */
+  readonly onWritten: (written: Written) => void;
+}
+
+export type Written =
+  | { readonly kind: 'created'; readonly path: string }
+  | {
+      readonly kind: 'changed';
+      readonly path: string;
+      readonly before: Buffer | null;
+      /** Of what was written. */
+      readonly version: number;
+    }
+  | { readonly kind: 'acl'; readonly path: string };
+
+/** Another place that the page may look at, open. */
+export interface OpenContext {
+  readonly sources: ConsoleSources;
+  /** Why nothing may be changed there; null: it may. */
+  readonly readOnly: string | null;
+  close(): Promise<void>;
+}
+
+/** The places that the command line knows by name. */
+export interface ContextSources {
+  list(): Promise<readonly ContextView[]>;
+  open(name: string): Promise<OpenContext>;
 }
 
 export interface ConsoleSources {
@@ -64,8 +116,11 @@ export interface ConsoleSources {
     limit: number,
   ) => Promise<{ readonly entries: readonly HistoryEntry[]; readonly isCut: boolean }>;
   readonly ownServer?: OwnServer;
-  /** Ends of partitions, for lag; undefined while nobody can be asked. */
+  /** Ends of partitions, for lag; undefined while nobody can be asked, and then why. */
   readonly offsets?: () => Ends | undefined;
+  readonly whyNoOffsets?: () => string;
+  /** Copies into the servers of `client`. */
+  readonly copy?: (line: CopyLine) => Promise<CopyCounts>;
   /** Fills an empty tree with something that lives. Called once. */
   readonly demo?: () => Promise<void>;
 }

@@ -16,10 +16,10 @@ import { type Context, Hono } from 'hono';
 import { type Clock, systemClock } from '../support/index.ts';
 import { Access, type Asking, type Caller } from './access.ts';
 import { ConsoleError, refusalOf } from './console-error.ts';
-import { Desk } from './desk.ts';
+import { Desks } from './desks.ts';
 import { Page, safeHeaders } from './page.ts';
 import { type Ask, inputOf, type Route, readBody, routes } from './routes.ts';
-import type { ConsoleSources } from './sources.ts';
+import type { ConsoleSources, ContextSources } from './sources.ts';
 import type { AuditEntry } from './views.ts';
 
 export interface ConsoleOptions extends ConsoleSources {
@@ -35,7 +35,9 @@ export interface ConsoleOptions extends ConsoleSources {
   readonly allowHosts?: readonly string[];
   /** The built page. */
   readonly pageFolder?: string;
-  readonly onAudit?: (entry: AuditEntry) => void;
+  readonly onAudit?: (entry: AuditEntry, context: string | null) => void;
+  /** Other places that the page may look at. */
+  readonly contexts?: ContextSources;
   /** What nobody foresaw, and what the page is not told. */
   readonly onBug?: (error: unknown) => void;
   readonly clock?: Clock;
@@ -61,28 +63,30 @@ export async function startConsole(options: ConsoleOptions): Promise<RunningCons
   const { host = '127.0.0.1', port = consolePort, write = false, token, viewToken } = options;
   checkTokens(host, [token, viewToken]);
   const access = new Access({ write, token, viewToken });
-  const desk = new Desk({
+  const desks = new Desks({
     sources: options,
+    contexts: options.contexts,
     access,
     clock: options.clock ?? systemClock,
     onAudit: options.onAudit ?? (() => {}),
   });
   const page = new Page(options.pageFolder);
-  const app = appOf(desk, page, options.onBug ?? (() => {}));
+  const app = appOf(desks, page, options.onBug ?? (() => {}));
   let server: Server;
   try {
     server = await listening(app, host, port);
   } catch (error) {
-    desk.close();
+    await desks.close();
     throw error;
   }
   const { port: bound } = server.address() as { port: number };
   access.listensOn([...namesOf(host), ...(options.allowHosts ?? [])], bound);
   const close = async () => {
-    desk.close();
+    const left = desks.close();
     const closed = new Promise<void>((done) => server.close(() => done()));
     server.closeAllConnections(); // event streams never end by themselves
     await closed;
+    await left;
   };
   const name = isIP(host) === 6 ? `[${host}]` : host;
   return {
@@ -139,15 +143,15 @@ function listening(app: Hono, host: string, port: number): Promise<Server> {
   });
 }
 
-function appOf(desk: Desk, page: Page, onBug: (error: unknown) => void): Hono {
+function appOf(desks: Desks, page: Page, onBug: (error: unknown) => void): Hono {
   const app = new Hono();
   for (const route of routes) {
-    app.on(route.method, route.path, (context) => answer(desk, route, context, onBug));
+    app.on(route.method, route.path, (context) => answer(desks, route, context, onBug));
   }
   app.all('*', (context) => {
     try {
       const asking = askingOf(context);
-      desk.access.checkHost(asking);
+      desks.access.checkHost(asking);
       const { path } = context.req;
       const isRoute = routes.some((route) => route.path === path);
       if (isRoute) throw new ConsoleError('WRONG_METHOD', 'this route has another method');
@@ -170,7 +174,7 @@ function appOf(desk: Desk, page: Page, onBug: (error: unknown) => void): Hono {
 }
 
 async function answer(
-  desk: Desk,
+  desks: Desks,
   route: Route,
   context: Context,
   onBug: (error: unknown) => void,
@@ -179,11 +183,14 @@ async function answer(
   const late = AbortSignal.timeout(requestTimeoutMs);
   try {
     const asking = askingOf(context);
-    desk.access.checkHost(asking);
-    desk.access.checkSite(asking);
-    const caller = desk.access.caller(asking);
-    desk.access.check(route.needs, asking, caller);
-    const given = route.method === 'GET' ? queryOf(context) : await readBody(context.req.raw.body);
+    desks.access.checkHost(asking);
+    desks.access.checkSite(asking);
+    const caller = desks.access.caller(asking);
+    desks.access.check(route.needs, asking, caller);
+    const { context: place, ...query } = queryOf(context);
+    const desk = await desks.of(caller.role === 'nobody' ? undefined : place);
+    if (route.needs === 'write') desk.checkWrite();
+    const given = route.method === 'GET' ? query : await readBody(context.req.raw.body);
     const headers: Record<string, string> = { ...safeHeaders, 'cache-control': 'no-store' };
     const ask: Ask<never> = {
       input: inputOf(route, given) as never,
@@ -191,6 +198,8 @@ async function answer(
       asking,
       who: whoOf(context, caller),
       call: { signal: AbortSignal.any([desk.signal, gone, late]) },
+      other: (name) => desks.of(name ?? undefined),
+      contexts: () => desks.contexts(),
       setCookie(cookie) {
         headers['set-cookie'] = cookie;
       },

@@ -21,8 +21,28 @@ export interface SessionView {
   /** `host:port,…/chroot` and what named it; no secrets. */
   readonly servers: string;
   readonly origin: string;
+  /** Of the saved ones; null: where the console was started for. */
+  readonly context: string | null;
   readonly link: LinkView | null;
   readonly features: Features;
+}
+
+/** A place by its name, as `drover context` keeps them. */
+export interface ContextView {
+  /** Null: where the console was started for, and no saved one. */
+  readonly name: string | null;
+  readonly servers: string;
+  /** What named it: `context prod`, `--server`. */
+  readonly origin: string;
+  /** Nothing can be changed there from here. */
+  readonly readOnly: boolean;
+}
+
+/** GET /api/contexts: the first is where the console was started for. */
+export interface ContextsView {
+  readonly contexts: readonly ContextView[];
+  /** Why there are no others, if so. */
+  readonly why: string | null;
 }
 
 /** What this console and this server can do; a page says so where they can't. */
@@ -35,6 +55,9 @@ export interface Features {
   readonly ownServer: boolean;
   readonly shell: boolean;
   readonly demo: boolean;
+  /** Other places may be looked at. */
+  readonly contexts: boolean;
+  readonly copy: boolean;
 }
 
 export interface LinkView {
@@ -55,6 +78,8 @@ export interface ServerView {
   readonly behind: number | null;
   readonly connections: number | null;
   readonly watches: number | null;
+  /** Watches told of an event so far; grows. */
+  readonly fired: number | null;
   readonly nodes: number | null;
   readonly ephemerals: number | null;
   readonly dataBytes: number | null;
@@ -71,6 +96,8 @@ export interface ServerView {
   readonly answerMs: number;
   /** mntr is not on its whitelist: fewer columns are known. */
   readonly isBrief: boolean;
+  /** When its last snapshot was taken; null where nobody tells (four-letter words do not). */
+  readonly snapshotMs: number | null;
 }
 
 export interface FindingView {
@@ -126,7 +153,7 @@ export interface ChildRow {
   readonly stat: StatView | null;
 }
 
-/** GET /api/children?path&offset&limit&filter&sort */
+/** GET /api/children?path&offset&limit&filter&sort&around */
 export interface ChildrenView {
   readonly path: string;
   readonly stat: StatView;
@@ -135,6 +162,21 @@ export interface ChildrenView {
   readonly matching: number;
   readonly offset: number;
   readonly rows: readonly ChildRow[];
+}
+
+/** GET /api/paths?text, the likeliest first */
+export interface PathsView {
+  readonly paths: readonly string[];
+}
+
+/** GET /api/node/watches?path */
+export interface NodeWatchesView {
+  readonly path: string;
+  /** Null where no server tells. */
+  readonly sessions: readonly string[] | null;
+  /** Of a server of our own alone: data, children, persistent, recursive. */
+  readonly kinds: readonly string[] | null;
+  readonly unknown: readonly string[];
 }
 
 export interface AclEntry {
@@ -233,6 +275,21 @@ export interface ImportView {
   readonly done: boolean;
 }
 
+export type CopyStep = 'create' | 'change' | 'acl' | 'skip' | 'ephemeral';
+export type CopyCounts = Readonly<Record<CopyStep | 'same', number>>;
+
+/** POST /api/copy/preview and /api/copy, of the context that is copied to */
+export interface CopyView {
+  readonly counts: CopyCounts;
+  /** The first of what is not the same, by the path it has or would have. */
+  readonly steps: readonly { readonly step: CopyStep; readonly path: string }[];
+  /** What has to be typed, since something would be overwritten; null: nothing. */
+  readonly confirm: string | null;
+  /** More than one copy may take. */
+  readonly isTooMany: boolean;
+  readonly done: boolean;
+}
+
 export interface AuditState {
   readonly data: string | null;
   readonly version: number | null;
@@ -253,9 +310,12 @@ export interface AuditEntry {
     | 'undo'
     | 'shell'
     | 'expire'
+    | 'bench'
     | 'demo'
     | 'rule'
-    | 'offsets';
+    | 'offsets'
+    | 'elect'
+    | 'copy';
   readonly path: string;
   readonly ok: boolean;
   /** What went wrong, or the line that was run. */
@@ -281,7 +341,8 @@ export interface ClientRow {
   readonly address: string;
   readonly timeoutMs: number | null;
   readonly sinceMs: number | null;
-  readonly lastHeardMs: number | null;
+  /** When it ends if nothing more is heard of it; only a server of our own, in this process, tells. */
+  readonly expiresMs: number | null;
   readonly lastOp: string | null;
   readonly received: number | null;
   readonly sent: number | null;
@@ -321,9 +382,13 @@ export interface WatchesView {
     readonly path: string;
     readonly sessions: readonly string[];
     readonly count: number;
+    /** Of a server of our own alone; null where nobody tells. */
+    readonly kinds: readonly string[] | null;
     readonly isHerd: boolean;
   }[];
   readonly matching: number;
+  /** How many of each kind; of a server of our own alone. */
+  readonly kinds: Readonly<Record<string, number>> | null;
   readonly bySession: readonly { readonly session: string; readonly count: number }[];
   /** More watchers than this on one node is marked. */
   readonly herdAt: number;
@@ -402,6 +467,8 @@ export interface BrokerRow {
 export interface KafkaView {
   /** None: there is no Kafka here, or one that keeps its metadata to itself (KRaft). */
   readonly found: 'none' | '0.7' | 'zookeeper';
+  /** On its way to KRaft: ZooKeeper holds a copy, or what was. */
+  readonly isMigrating: boolean;
   readonly clusterId: string | null;
   readonly controller: {
     readonly brokerId: number | null;
@@ -436,7 +503,11 @@ export interface TopicRow {
   readonly notPreferred: number;
   readonly reassigning: number;
   readonly isBeingDeleted: boolean;
-  readonly groups: readonly string[];
+  readonly groups: readonly {
+    readonly group: string;
+    /** Of this topic; decimal text, null where it is not known. */
+    readonly lag: string | null;
+  }[];
 }
 
 /** GET /api/kafka/topics?offset&limit&filter&only */
@@ -461,6 +532,43 @@ export interface PartitionRow {
     | 'not preferred'
     | 'moving'
   )[];
+  /** Changes of leader and ISR that were seen since the console runs. */
+  readonly changes: number;
+}
+
+/** How a partition stood from a time on. */
+export interface IsrState {
+  readonly atMs: number;
+  readonly leader: number | null;
+  readonly leaderEpoch: number;
+  readonly isr: readonly number[];
+  /** Changes between this and the one before that nobody saw. */
+  readonly missed: number;
+}
+
+/** GET /api/kafka/timeline?name&partition: oldest first */
+export interface TimelineView {
+  readonly topic: string;
+  readonly partition: number;
+  readonly replicas: readonly number[];
+  readonly states: readonly IsrState[];
+  /** Of the transaction logs, or of what the console saw while it ran. */
+  readonly from: 'logs' | 'seen';
+  readonly nowMs: number;
+}
+
+/** POST /api/kafka/elect, also with dryRun */
+export interface ElectView {
+  /** Partitions that another than the preferred replica leads. */
+  readonly candidates: readonly {
+    readonly partition: number;
+    readonly leader: number | null;
+    readonly preferred: number;
+    /** Null: it can be elected. */
+    readonly whyNot: string | null;
+  }[];
+  readonly confirm: string;
+  readonly done: boolean;
 }
 
 /** GET /api/kafka/topic?name */
@@ -489,8 +597,12 @@ export interface GroupRow {
   readonly committedMs: number | null;
   /** Committed records per second over the window; null until seen twice. */
   readonly ratePerS: number | null;
-  /** Until caught up; null unknown or never. */
+  /** How old the oldest record is that waits; null where it is not known. */
+  readonly behindMs: number | null;
+  /** Until caught up; null unknown or never: see `outlook`. */
   readonly etaMs: number | null;
+  /** Whether it will have read everything, if it goes on as in the window that was seen. */
+  readonly outlook: 'caughtUp' | 'recovers' | 'never' | 'unknown';
   /** The sum of committed offsets at times: for a sparkline. */
   readonly trend: readonly {
     readonly atMs: number;
@@ -518,6 +630,10 @@ export interface GroupPartitionRow {
   readonly offset: string | null;
   readonly latest: string | null;
   readonly lag: string | null;
+  /** How old the next record to read is; null where it is not known. */
+  readonly behindMs: number | null;
+  /** What was committed is not there any more, or not yet. */
+  readonly isOutOfRange: boolean;
   readonly committedMs: number | null;
 }
 
@@ -533,6 +649,8 @@ export interface GroupView {
     readonly owns: number;
   }[];
   readonly partitions: readonly GroupPartitionRow[];
+  /** Why lag is unknown, of all or of some, if it is. */
+  readonly lagUnknown: string | null;
   readonly problems: readonly { readonly path: string; readonly why: string }[];
   /** Owners that changed, as far as the console saw, newest first. */
   readonly rebalances: readonly {
@@ -548,9 +666,10 @@ export interface ResetView {
     readonly topic: string;
     readonly partition: string;
     readonly before: string | null;
-    readonly after: string;
+    /** Null: nothing is committed. */
+    readonly after: string | null;
     /** `owned`: a member reads it now, and it was left alone; stop the group first. */
-    readonly outcome: 'set' | 'unchanged' | 'owned' | 'wouldSet';
+    readonly outcome: 'set' | 'deleted' | 'unchanged' | 'owned' | 'wouldSet' | 'wouldDelete';
   }[];
   readonly done: boolean;
 }
@@ -609,6 +728,12 @@ export interface AlignmentView {
   }[];
   /** Event time per wall time. */
   readonly speed: number | null;
+  /** Records until the ends of the partitions, as decimal text; null where nobody tells the ends. */
+  readonly left: string | null;
+  /** Records a second, of all members together, over what was seen. */
+  readonly ratePerS: number | null;
+  /** Until all that is there now has been read; null unknown. */
+  readonly etaMs: number | null;
   readonly cuts: readonly {
     readonly end: number;
     readonly start: number | null;
@@ -631,7 +756,16 @@ export interface MetricSeries {
   readonly name: string;
   readonly label: string;
   readonly unit: 'ms' | 'perS' | 'bytes' | 'bytesPerS' | 'count';
-  readonly panel: 'latency' | 'throughput' | 'bytes' | 'disk' | 'process' | 'watches' | 'sessions';
+  readonly panel:
+    | 'opLatency'
+    | 'opThroughput'
+    | 'latency'
+    | 'throughput'
+    | 'bytes'
+    | 'disk'
+    | 'process'
+    | 'watches'
+    | 'sessions';
 }
 
 /** GET /api/metrics?ring=1m|15m|6h */
@@ -640,17 +774,34 @@ export interface MetricsView {
   readonly everyMs: number;
   readonly series: readonly MetricSeries[];
   readonly points: readonly MetricPoint[];
-  /** Of our own server, by op: since it started. */
+  /** Of our own server, by op, over what the ring holds; `maxMs` is since it started. */
   readonly ops:
     | readonly {
         readonly op: string;
         readonly count: number;
+        readonly ratePerS: number | null;
         readonly p50Ms: number;
+        readonly p90Ms: number;
         readonly p99Ms: number;
+        readonly p999Ms: number;
         readonly maxMs: number;
       }[]
     | null;
+  /** Where Prometheus may ask; null: nowhere, or nobody knows. */
+  readonly prometheus: string | null;
   readonly unknown: readonly string[];
+}
+
+/** POST /api/bench */
+export interface BenchView {
+  readonly what: 'reads' | 'writes';
+  readonly inFlight: number;
+  readonly count: number;
+  readonly atMs: number;
+  readonly ratePerS: number;
+  readonly p50Ms: number;
+  readonly p99Ms: number;
+  readonly maxMs: number;
 }
 
 /** GET /api/commands */

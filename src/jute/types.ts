@@ -150,15 +150,22 @@ export function fixedRecord<F extends Fields>(name: string, fields: F): FixedRec
 }
 
 export function record<F extends Fields>(name: string, fields: F): RecordType<F> {
-  const { read, write } = recordCode(fields);
-  return {
+  // Most programs use a few of the records alone, so each gets its code with the first that is needed.
+  const made = () => {
+    const code = recordCode(fields) as Pick<RecordType<F>, 'read' | 'write'>;
+    type.read = code.read;
+    type.write = code.write;
+    return code;
+  };
+  const type: { -readonly [K in keyof RecordType<F>]: RecordType<F>[K] } = {
     name,
     fields,
     width: undefined,
-    widthMin: Object.values(fields).reduce((sum, type) => sum + type.widthMin, 0),
-    read: read as (reader: Reader) => Values<F>,
-    write,
+    widthMin: Object.values(fields).reduce((sum, { widthMin }) => sum + widthMin, 0),
+    read: (reader) => made().read(reader),
+    write: (writer, value) => made().write(writer, value),
   };
+  return type;
 }
 
 interface ViewInstance {

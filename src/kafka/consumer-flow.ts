@@ -11,7 +11,7 @@
  * A source that fails is tried again, with growing waits, for as long as the partition is ours.
  */
 
-import { Backoff, type Clock, deferred } from '../support/index.ts';
+import { Backoff, type Clock, deferred, pause } from '../support/index.ts';
 import type { OwnedPartition } from './owned-partition.ts';
 import {
   isReaderError,
@@ -19,7 +19,6 @@ import {
   type RecordBatch,
   type RecordSource,
 } from './reader.ts';
-import { pause } from './wakeup.ts';
 
 export interface FlowOptions {
   readonly source: RecordSource;

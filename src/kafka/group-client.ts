@@ -75,7 +75,7 @@ export async function connected(
     const heard = () => changed.resolve();
     client.on('state', heard);
     const stopHearing = onAbort(signal, heard);
-    if (client.state === state) await changed.promise;
+    if (client.state.name === state.name) await changed.promise;
     client.off('state', heard);
     stopHearing();
   }

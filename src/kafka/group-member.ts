@@ -22,7 +22,15 @@
  */
 
 import { randomUUID } from 'node:crypto';
-import { Backoff, type Clock, deferred, onAbort, systemClock } from '../support/index.ts';
+import {
+  Backoff,
+  type Clock,
+  deferred,
+  onAbort,
+  pause,
+  systemClock,
+  Wakeup,
+} from '../support/index.ts';
 import { consumerIdOf } from './consumer-id.ts';
 import { connected, type GroupClient, isOver } from './group-client.ts';
 import { PlanFollower } from './group-follower.ts';
@@ -46,7 +54,6 @@ import { ProblemList } from './problem-list.ts';
 import { register, unregister } from './registration.ts';
 import { registrationOf } from './subscription.ts';
 import { ZooKeeperTopics } from './topic-directory.ts';
-import { pause, Wakeup } from './wakeup.ts';
 
 export class GroupMember {
   readonly id: string;

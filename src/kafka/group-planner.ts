@@ -12,7 +12,7 @@
  */
 
 import { isZkError, MultiError, type MultiOp } from '../client/index.ts';
-import type { Clock } from '../support/index.ts';
+import { type Clock, pause, Wakeup } from '../support/index.ts';
 import type { Assignor, AssignorInput } from './assignors.ts';
 import { ensurePath, type GroupClient } from './group-client.ts';
 import { awaitTurn } from './group-election.ts';
@@ -21,7 +21,6 @@ import type { GroupView } from './group-view.ts';
 import type { OnProblem } from './layout.ts';
 import { ownerOf } from './layout-consumer.ts';
 import { keyOf, partitionOf } from './partition.ts';
-import { pause, Wakeup } from './wakeup.ts';
 
 export interface PlannerOptions {
   readonly group: string;

@@ -62,7 +62,7 @@ export {
   type GroupPartitionInfo,
   listGroups,
 } from './describe-group.ts';
-export type { GroupClient } from './group-client.ts';
+export { connected, dropWatch, ensurePath, type GroupClient, isOver } from './group-client.ts';
 export { GroupMember } from './group-member.ts';
 export type { GroupMemberHooks, GroupMemberOptions } from './group-options.ts';
 export { planLayout } from './group-plan-nodes.ts';
@@ -164,6 +164,7 @@ export { boundedSource, type OpenedTopics, openKafkaJsSource } from './readers/k
 export { type NdjsonOptions, NdjsonSource } from './readers/ndjson.ts';
 export { type AssignmentOptions, assignReplicas, type BrokerPlace } from './replica-assignment.ts';
 export { internalTopics, type SubscriptionInput } from './subscription.ts';
+export { timeLagMs } from './time-lag.ts';
 export {
   fixedTopics,
   type Generation,

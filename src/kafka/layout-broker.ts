@@ -68,23 +68,39 @@ export const brokerContent: Content<BrokerRegistration> = {
       features: featuresOf(json),
     };
   },
-  // The order of fields is the one in which Kafka's own hash maps come out.
   format(broker, version = brokerVersionNewest) {
     const { host, port } = plainAddress(broker);
     const protocols = broker.endpoints.map(({ listener, protocol }) => [listener, protocol]);
-    return toJson({
-      ...(version >= 5 && { features: broker.features }),
-      ...(version >= 4 && { listener_security_protocol_map: Object.fromEntries(protocols) }),
-      ...(version >= 2 && { endpoints: broker.endpoints.map(formatEndpoint) }),
-      ...(version >= 3 && broker.rack !== null && { rack: broker.rack }),
-      jmx_port: broker.jmxPort,
-      port,
-      host,
+    const fields = {
       version,
+      host,
+      port,
+      endpoints: broker.endpoints.map(formatEndpoint),
+      jmx_port: broker.jmxPort,
       timestamp: String(broker.timestampMs ?? 0),
-    });
+      rack: broker.rack,
+      listener_security_protocol_map: Object.fromEntries(protocols),
+      features: broker.features,
+    };
+    const order = fieldOrder[version as keyof typeof fieldOrder];
+    if (order === undefined) throw new Error(`version: 1 to 5 can be written, not ${version}`);
+    const isThere = (name: keyof typeof fields) => name !== 'rack' || broker.rack !== null;
+    return toJson(Object.fromEntries(order.filter(isThere).map((name) => [name, fields[name]])));
   },
 };
+
+/**
+ * Java's order of fields is that of Scala's hash maps, so it changed with the fields, with the kind of
+ * map and with Scala: here as the releases wrote it that had the version as their newest.
+ */
+// biome-ignore format: a table is read down its columns
+const fieldOrder = {
+  1: ['jmx_port', 'timestamp', 'host', 'version', 'port'],
+  2: ['jmx_port', 'timestamp', 'endpoints', 'host', 'version', 'port'],
+  3: ['jmx_port', 'timestamp', 'endpoints', 'host', 'version', 'port', 'rack'],
+  4: ['listener_security_protocol_map', 'endpoints', 'rack', 'jmx_port', 'host', 'timestamp', 'port', 'version'],
+  5: ['features', 'listener_security_protocol_map', 'endpoints', 'rack', 'jmx_port', 'port', 'host', 'version', 'timestamp'],
+} as const;
 
 /** 0.7: three parts between colons. The first says who made it and when. */
 export const brokerContent07: Content<BrokerRegistration> = {
@@ -113,6 +129,11 @@ export const brokerContent07: Content<BrokerRegistration> = {
     return `${host}-${broker.timestampMs ?? 0}:${host}:${port}`;
   },
 };
+
+/** Whether a broker's node has the form of 0.7. What has neither form is not called so. */
+export function isBroker07(data: Uint8Array | null): boolean {
+  return data !== null && /^[^{:]+(:[^:]+)?:\d+\s*$/.test(Buffer.from(data).toString('utf8'));
+}
 
 const endpointPattern = /^(.*):\/\/(?:\[([0-9a-zA-Z%.:]*)\]|([0-9a-zA-Z\-%._]*)):(-?\d+)$/;
 

@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import {
@@ -97,15 +99,25 @@ test('a broker is written as Kafka writes it, and in the older version that was 
   expect(layout08.broker.format(broker)).toBe(
     '{"features":{},"listener_security_protocol_map":{"PLAINTEXT":"PLAINTEXT"},"endpoints":["PLAINTEXT://h:9092"],"jmx_port":-1,"port":9092,"host":"h","version":5,"timestamp":"7"}',
   );
-  expect(JSON.parse(layout08.broker.format(broker, 1)!)).toEqual({
-    jmx_port: -1,
-    port: 9092,
-    host: 'h',
-    version: 1,
-    timestamp: '7',
-  });
+  expect(layout08.broker.format(broker, 1)).toBe(
+    '{"jmx_port":-1,"timestamp":"7","host":"h","version":1,"port":9092}',
+  );
+  expect(() => layout08.broker.format(broker, 6)).toThrow(/1 to 5/);
   expect(layout07.broker.format(broker)).toBe('h-7:h:9092');
 });
+
+const golden = JSON.parse(
+  readFileSync(join(import.meta.dirname, '../../test/golden/kafka/brokers.json'), 'utf8'),
+) as { readonly registrations: readonly { readonly release: string; readonly text: string }[] };
+
+test.for(golden.registrations)(
+  'a broker of $release is read, and written again letter by letter',
+  ({ text }) => {
+    const broker = layout08.broker.parse(bytes(text), at);
+
+    expect(layout08.broker.format(broker, broker.version)).toBe(text);
+  },
+);
 
 test('0.7: the nodes of the document are read', () => {
   expect(layout07.broker.parse(bytes('mota29-1394675777000:mota29:9092'), at)).toMatchObject({

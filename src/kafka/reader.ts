@@ -24,6 +24,11 @@ export interface KafkaRecord {
 export interface RecordBatch extends PartitionId {
   /** In the order of their offsets. At least one. */
   readonly records: readonly KafkaRecord[];
+  /**
+   * The records' own timestamps, NaN where there is none, from a reader that has just seen them: who
+   * goes by time alone need not look at each record again.
+   */
+  readonly timestampsMs?: readonly number[];
   /** Where to go on after this batch: what to commit once it is done. */
   readonly nextOffset: bigint;
   /** The offset that the next record written to the partition will have, as known with this batch. */

@@ -8,9 +8,10 @@
 
 import { ArgumentError, type Client, isZkError } from '../client/index.ts';
 import type { OnProblem } from './layout.ts';
+import { layout07 } from './layout-07.ts';
 import { layout08 } from './layout-08.ts';
 import type { Reassignment, TopicPartition } from './layout-admin.ts';
-import type { BrokerRegistration } from './layout-broker.ts';
+import { type BrokerRegistration, isBroker07 } from './layout-broker.ts';
 import {
   type PartitionState,
   type ReplicaSet,
@@ -65,6 +66,7 @@ const atOnce = 500;
 
 // ── reading ─────────────────────────────────────────────────────────────────────────────────────
 
+/** Of any release: the text of 0.7 is told from the JSON of all others by itself, broker by broker. */
 export async function readBrokers(
   client: Client,
   { onProblem = ignore }: ReadOptions = {},
@@ -78,7 +80,8 @@ export async function readBrokers(
       onProblem({ path, why: 'the id of a broker is a number', content: name });
       return null;
     }
-    const registration = layout08.broker.tryParse(node.data, path, onProblem);
+    const row = isBroker07(node.data) ? layout07.broker : layout08.broker;
+    const registration = row.tryParse(node.data, path, onProblem);
     const { czxid, ephemeralOwner } = node.stat;
     return (
       registration && { id: Number(name), epoch: czxid, sessionId: ephemeralOwner, registration }

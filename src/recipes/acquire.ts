@@ -11,7 +11,7 @@ import { ArgumentError } from '../client/index.ts';
 import { pathFault } from '../protocol/index.ts';
 import type { Clock } from '../support/index.ts';
 import { type Contender, describe } from './contenders.ts';
-import { checkSignal, Deadline, unlessAborted, type WaitOptions } from './deadline.ts';
+import { checkSignal, Deadline, type WaitOptions } from './deadline.ts';
 import type { Grant } from './grant.ts';
 import type { JoinOptions, Line, Place, Rule } from './line.ts';
 import { LockTimeoutError } from './lock-timeout-error.ts';
@@ -34,14 +34,14 @@ export async function acquire(
   clock: Clock,
 ): Promise<Grant> {
   const deadline = new Deadline(wait, clock);
-  const { signal } = deadline;
+  const signal = deadline.limit;
   let place: Place | undefined;
   try {
-    signal.throwIfAborted();
-    place = await line.join({ ...join, signal });
+    signal?.throwIfAborted();
+    place = await line.join(signal ? { ...join, signal } : join);
     return await place.turn(rule, signal);
   } catch (error) {
-    const isLate = deadline.isLate && error === signal.reason;
+    const isLate = deadline.isLate && error === signal?.reason;
     // Asked before we leave, so that the answer is of the line in which we waited.
     const late = isLate ? lateError(line, rule, wait.timeoutMs!, clock) : undefined;
     if (place !== undefined) await whileLinked(line.client, place.leave());
@@ -59,7 +59,6 @@ export async function tryAcquire(line: Line, rule: Rule, join: JoinOptions): Pro
   const place = await line.join(join);
   try {
     if ((await place.ahead(rule, signal)) === null) {
-      await unlessAborted(place.grant.ready, ...(signal ? [signal] : []));
       place.grant.check();
       return place.grant;
     }

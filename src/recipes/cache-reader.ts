@@ -52,7 +52,8 @@ export class CacheReader {
   /** Of those, nodes that were read since anything was last heard of them. */
   readonly #followed = new Set<string>();
   #isOneShot = false;
-  #isArmed = false;
+  /** The session in which the watch on the root was set. */
+  #armedIn: AbortSignal | undefined;
   #isClosed = false;
   /** Counts looks. What was asked for in an earlier one is worth nothing. */
   #epoch = 0;
@@ -139,8 +140,15 @@ export class CacheReader {
     }
   }
 
+  get #isArmed(): boolean {
+    return this.#armedIn?.aborted === false;
+  }
+
   async #arm(): Promise<void> {
     const mode = this.#scope === 'node' ? 'persistent' : 'persistentRecursive';
+    // The reply may come in the very moment in which the session is found to be over: then the end is
+    // heard of before this goes on, and the watch is gone with the session.
+    const session = this.#client.sessionSignal;
     try {
       await this.#client.addWatch(this.#root, mode, this.#listener);
     } catch (error) {
@@ -150,7 +158,7 @@ export class CacheReader {
       return;
     }
     if (this.#isClosed) await unwatch(this.#client, this.#root, mode, this.#listener);
-    else this.#isArmed = true;
+    else this.#armedIn = session;
   }
 
   // ── events ────────────────────────────────────────────────────────────────────────────────────
@@ -158,7 +166,7 @@ export class CacheReader {
   #heard({ type, path, zxid }: WatchEvent): void {
     if (this.#isClosed) return;
     if (type === 'none') {
-      this.#isArmed = false;
+      this.#armedIn = undefined;
       this.#watched.data.clear();
       this.#watched.list.clear();
       this.#followed.clear();

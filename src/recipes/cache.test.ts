@@ -3,10 +3,12 @@
 import { once } from 'node:events';
 import { expect, test } from 'vitest';
 import { type Client, connect } from '../client/index.ts';
-import { wireOf } from '../protocol/index.ts';
-import { startTestServer } from '../testing/index.ts';
+import { ops, wireOf } from '../protocol/index.ts';
+import { systemClock } from '../support/index.ts';
+import { Link, startTestServer } from '../testing/index.ts';
 import { Cache, type CacheScope } from './cache.ts';
 import type { CacheChange } from './cache-ledger.ts';
+import { PersistentWatcher } from './persistent-watcher.ts';
 
 /** As a server before 3.6: it does not know the op, says so, and drops the link. */
 async function oldServer() {
@@ -168,4 +170,37 @@ test('bad arguments are refused by name', async () => {
   expect(() => new Cache(client, '/a', { scope: 'all' as never })).toThrow(/^scope: /);
   expect(() => new Cache(client, '/a', { nodesMax: 0 })).toThrow(/^nodesMax: /);
   expect(() => new Cache({} as Client, '/a')).toThrow(/^client: /);
+});
+
+test('a session found over as the reply to its watch comes leaves no cache without a watch', async () => {
+  await using server = await startTestServer();
+  await using link = await Link.to({ host: '127.0.0.1', port: server.port });
+  await using writer = await connect(server.address);
+  await writer.create('/t');
+  // As after a pause of the process: the reply is here, and the timer has not fired yet.
+  let aheadMs = 0;
+  const clock = { ...systemClock, nowMs: () => systemClock.nowMs() + aheadMs };
+  await using client = await connect(link.address, { clock, renew: true, sessionTimeoutMs: 5_000 });
+  const first = client.sessionId;
+  let xid: number | undefined;
+  link.onFrame = ({ direction, bytes, index }) => {
+    if (index === 0) return 'pass';
+    const isAsked = direction === 'toServer' && bytes.readInt32BE(4) === ops.addWatch.code;
+    if (isAsked) xid ??= bytes.readInt32BE(0);
+    else if (direction === 'toClient' && bytes.readInt32BE(0) === xid) aheadMs = 6_000;
+    return 'pass';
+  };
+  const armed: bigint[] = [];
+  await using cache = new Cache(client, '/t');
+  await using watcher = new PersistentWatcher(client, '/t', () => {}, {
+    onArmed: ({ sessionId }) => armed.push(sessionId),
+  });
+  await Promise.all([cache.ready, watcher.ready]);
+  await expect.poll(() => cache.state.name).toBe('current');
+
+  await writer.create('/t/a', { data: 'a' });
+
+  expect(client.sessionId).not.toBe(first);
+  expect(armed.at(-1)).toBe(client.sessionId);
+  await expect.poll(() => texts(cache)).toEqual(['/t/a=a', '/t=']);
 });

@@ -231,6 +231,19 @@ export abstract class Candidate implements AsyncIterable<Term> {
     }
   }
 
+  /** As `reconsider`, by what the server says now. Our session has seen all that led to our turn. */
+  protected async lookAgain(): Promise<void> {
+    try {
+      const { data, stat } = await this.client.get(appointmentPath(this.path));
+      const appointed = parseAppointed(data);
+      this.#appointed = appointed && { ...appointed, zxid: stat.mzxid };
+    } catch (error) {
+      if (!isZkError(error, 'NO_NODE')) throw error;
+      this.#appointed = null;
+    }
+    await this.reconsider();
+  }
+
   /** Steps aside if we are in the way of the one who was appointed. */
   protected async reconsider(): Promise<void> {
     const appointed = this.#appointed;

@@ -17,7 +17,7 @@ export interface WaitOptions {
 export type TryOptions = Pick<WaitOptions, 'signal'>;
 
 export class Deadline {
-  readonly #over = new AbortController();
+  #over: AbortController | undefined;
   readonly #clock: Clock;
   readonly #untilMs: number | undefined;
   #timer: Timer | undefined;
@@ -27,22 +27,31 @@ export class Deadline {
   constructor({ signal, timeoutMs }: WaitOptions, clock: Clock = systemClock) {
     checkWait(signal, timeoutMs);
     this.#clock = clock;
+    if (signal === undefined && timeoutMs === undefined) return;
     if (timeoutMs !== undefined) this.#untilMs = clock.nowMs() + timeoutMs;
+    const over = new AbortController();
+    this.#over = over;
     if (signal?.aborted) {
-      this.#over.abort(signal.reason);
+      over.abort(signal.reason);
       return;
     }
-    if (signal) this.#stopHearing = onAbort(signal, () => this.#over.abort(signal.reason));
+    if (signal) this.#stopHearing = onAbort(signal, () => over.abort(signal.reason));
     if (timeoutMs !== undefined) {
       this.#timer = clock.after(timeoutMs, () => {
         this.#isLate = true;
-        this.#over.abort(new DOMException(`${timeoutMs} ms are over`, 'TimeoutError'));
+        over.abort(new DOMException(`${timeoutMs} ms are over`, 'TimeoutError'));
       });
     }
   }
 
   get signal(): AbortSignal {
+    this.#over ??= new AbortController();
     return this.#over.signal;
+  }
+
+  /** The signal, or undefined where nothing limits the wait: most waits are such, and need none. */
+  get limit(): AbortSignal | undefined {
+    return this.#over?.signal;
   }
 
   /** It was the time that ended the wait, and not the caller. */

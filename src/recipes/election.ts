@@ -20,6 +20,7 @@ import type { Client } from '../client/index.ts';
 import type { Appointed } from './appointment.ts';
 import { Candidate, type CandidateOptions } from './candidate.ts';
 import { type Contender, describe } from './contenders.ts';
+import { unlessAborted } from './deadline.ts';
 import type { Grant } from './grant.ts';
 import { Line, oneAtATime, type Place } from './line.ts';
 
@@ -62,7 +63,11 @@ export class Election extends Candidate {
       if ((await place.ahead(oneAtATime, signal)) !== null) await this.claimAppointment();
       await this.reconsider();
     }
-    return place.turn(oneAtATime, signal);
+    const grant = await place.turn(oneAtATime, signal);
+    // The leader of before may have gone because somebody was appointed, of which we were to hear first.
+    if (this.isAppointable) await unlessAborted(this.lookAgain(), signal, grant.signal);
+    signal.throwIfAborted();
+    return grant;
   }
 
   protected override async leave(): Promise<void> {

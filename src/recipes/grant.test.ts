@@ -105,3 +105,46 @@ test('the signal itself is a look at the clock', async () => {
 
   expect(grant.signal.reason).toMatchObject({ code: 'NOT_HELD', reason: 'sessionOver' });
 });
+
+test('what is asked for only after it happened tells the same', async () => {
+  await using server = await startTestServer();
+  await using mine = await client(server);
+  const grant = new Grant(mine, await mine.create('/a', { mode: 'ephemeral', data: '__REVOKE__' }));
+  await expect.poll(() => grant.isWatched).toBe(true);
+
+  expect(grant.revocation.aborted).toBe(true);
+  await grant.ready;
+  await grant.release();
+  expect(grant.signal.aborted).toBe(true);
+  expect(grant.signal.reason).toMatchObject({ code: 'NOT_HELD', reason: 'released' });
+  expect(() => grant.check()).toThrow(grant.signal.reason);
+  expect(grant.isWatched).toBe(false);
+});
+
+test('one that is let go of in the same turn is never watched', async () => {
+  await using server = await startTestServer();
+  await using mine = await client(server);
+  const grant = new Grant(mine, await mine.create('/a', { mode: 'ephemeral' }));
+
+  await grant.release();
+  await mine.exists('/a');
+
+  expect(server.log.filter(({ op }) => op === 'getData')).toEqual([]);
+  await expect(grant.ready).rejects.toMatchObject({ reason: 'released' });
+});
+
+test('another link is another number', async () => {
+  await using server = await startTestServer();
+  await using mine = await client(server);
+  const grant = new Grant(mine, await mine.create('/a', { mode: 'ephemeral' }));
+  await grant.ready;
+  const { links } = grant;
+
+  const lost = new Promise((resolve) => mine.on('state', resolve));
+  server.drop(mine.sessionId!);
+  await lost;
+  await mine.exists('/a');
+
+  expect(grant.links).toBeGreaterThan(links);
+  expect(grant.isHeld).toBe(true);
+});

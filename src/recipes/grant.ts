@@ -15,6 +15,7 @@
  */
 
 import { setMaxListeners } from 'node:events';
+import { setImmediate as turn } from 'node:timers/promises';
 import {
   type CallOptions,
   type Client,
@@ -25,7 +26,7 @@ import {
   type SessionState,
   type StatView,
 } from '../client/index.ts';
-import { deferred, onAbort } from '../support/index.ts';
+import { type Deferred, deferred, onAbort } from '../support/index.ts';
 import { watchNode } from './node-watch.ts';
 import { NotHeldError, type NotHeldReason } from './not-held-error.ts';
 
@@ -38,6 +39,8 @@ const watchTriesMax = 10;
 export interface GrantOptions {
   /** Instead of the node's own czxid, where another node's decides who comes first. */
   readonly fencingToken?: bigint;
+  /** The node is watched after this, which never rejects. At once unless said. */
+  readonly watchAfter?: Promise<unknown>;
 }
 
 export class Grant {
@@ -47,15 +50,19 @@ export class Grant {
   readonly fencingToken: bigint;
   /** The session that owns the node. */
   readonly sessionId: bigint;
-  /** Resolves once the node is watched: only then is the grant handed out. */
-  readonly ready: Promise<void>;
   readonly #client: Client;
   readonly #session: AbortSignal;
-  readonly #held = new AbortController();
-  readonly #revocation = new AbortController();
-  readonly #watched = deferred();
   readonly #stopHearing: () => void;
-  #ended: NotHeldError | undefined;
+  // Made when they are first asked for: many a grant comes and goes without that.
+  #held: AbortController | undefined;
+  #revocation: AbortController | undefined;
+  #ready: Deferred<void> | undefined;
+  #error: NotHeldError | undefined;
+  #isWatched = false;
+  #wasWatched = false;
+  #isRevoked = false;
+  #links = 0;
+  #ended: { readonly reason: NotHeldReason; readonly cause?: unknown } | undefined;
   #leaving: Promise<void> | undefined;
 
   /** `node` is an ephemeral one of this client. If its session is no longer the client's, it is ended. */
@@ -68,25 +75,26 @@ export class Grant {
     this.path = node.path;
     this.fencingToken = options.fencingToken ?? node.stat.czxid;
     this.sessionId = node.stat.ephemeralOwner;
-    this.ready = this.#watched.promise;
-    this.ready.catch(() => {}); // who waits for it hears of it; `signal` tells all others
-    setMaxListeners(0, this.#held.signal, this.#revocation.signal);
     this.#session = client.sessionSignal;
     const stopSession = onAbort(this.#session, () => this.#sessionOver());
-    const heard = (state: SessionState) => this.#stateChanged(state);
-    client.on('state', heard);
+    const onState = (state: SessionState) => this.#stateChanged(state);
+    client.on('state', onState);
     this.#stopHearing = () => {
       stopSession();
-      client.off('state', heard);
+      client.off('state', onState);
     };
     if (this.#session.aborted || client.sessionId !== this.sessionId) this.#sessionOver();
     else this.#stateChanged(client.state);
-    void this.#follow();
+    void this.#follow(options.watchAfter);
   }
 
   /** Aborts, with a `NotHeldError`, from the moment on from which somebody else may hold it. */
   get signal(): AbortSignal {
     this.#lookAtClock();
+    if (this.#held === undefined) {
+      this.#held = heard();
+      if (this.#ended !== undefined) this.#held.abort(this.#why);
+    }
     return this.#held.signal;
   }
 
@@ -95,15 +103,41 @@ export class Grant {
     return this.#ended === undefined;
   }
 
+  /** Resolves once the node is watched; rejects when the grant ends before. */
+  get ready(): Promise<void> {
+    if (this.#ready === undefined) {
+      this.#ready = deferred();
+      this.#ready.promise.catch(() => {}); // who waits for it hears of it; `signal` tells all others
+      if (this.#wasWatched) this.#ready.resolve();
+      else if (this.#ended !== undefined) this.#ready.reject(this.#why);
+    }
+    return this.#ready.promise;
+  }
+
+  /** Whether the node's end would be told us at once, and before all that happened after it. */
+  get isWatched(): boolean {
+    return this.#isWatched;
+  }
+
+  /** Another number means that the link was another since. */
+  get links(): number {
+    this.#lookAtClock();
+    return this.#links;
+  }
+
   /** Aborts when somebody asks us to let go. It is a request: until `release` it stays ours. */
   get revocation(): AbortSignal {
+    if (this.#revocation === undefined) {
+      this.#revocation = heard();
+      if (this.#isRevoked) this.#revocation.abort();
+    }
     return this.#revocation.signal;
   }
 
   /** Throws unless it is held, as far as this process can know. */
   check(): void {
     this.#lookAtClock();
-    if (this.#ended !== undefined) throw this.#ended;
+    if (this.#ended !== undefined) throw this.#why;
   }
 
   /**
@@ -149,15 +183,24 @@ export class Grant {
   }
 
   /** Sees to it that the node's end, and a request to let go, are heard of. */
-  async #follow(): Promise<void> {
+  async #follow(after: Promise<unknown> | undefined): Promise<void> {
+    await after;
+    // A turn later: what is let go of at once need not be watched, and nobody waits for this.
+    await turn();
     for (let tries = 1; this.#ended === undefined; ) {
       try {
         const watched = await watchNode(this.#client, this.path);
         if (watched === null) return this.#end('nodeDeleted');
         tries = 1;
-        if (watched.found.data?.toString('latin1') === revokeMessage) this.#revocation.abort();
-        this.#watched.resolve();
+        if (watched.found.data?.toString('latin1') === revokeMessage) {
+          this.#isRevoked = true;
+          this.#revocation?.abort();
+        }
+        this.#isWatched = true;
+        this.#wasWatched = true;
+        this.#ready?.resolve();
         const { type } = await watched.changed;
+        this.#isWatched = false;
         if (type === 'deleted') return this.#end('nodeDeleted');
       } catch (error) {
         const isWorthIt = isZkError(error) && error.retryable && tries < watchTriesMax;
@@ -173,6 +216,7 @@ export class Grant {
   }
 
   #stateChanged(state: SessionState): void {
+    this.#links += 1;
     if (state.name !== 'connected') return;
     // A server without a quorum answers on its own, and proves nothing about the session.
     if (state.readOnly) this.#end('readOnly');
@@ -186,11 +230,25 @@ export class Grant {
 
   #end(reason: NotHeldReason, cause?: unknown): void {
     if (this.#ended !== undefined) return;
-    this.#ended = new NotHeldError(this.path, reason, cause === undefined ? {} : { cause });
+    this.#ended = { reason, ...(cause !== undefined && { cause }) };
     this.#stopHearing();
-    this.#watched.reject(this.#ended);
-    this.#held.abort(this.#ended);
+    this.#ready?.reject(this.#why);
+    this.#held?.abort(this.#why);
   }
+
+  /** Why it is not held any more. */
+  get #why(): NotHeldError {
+    const { reason, ...options } = this.#ended!;
+    this.#error ??= new NotHeldError(this.path, reason, options);
+    return this.#error;
+  }
+}
+
+/** Any number may listen to a grant. */
+function heard(): AbortController {
+  const controller = new AbortController();
+  setMaxListeners(0, controller.signal);
+  return controller;
 }
 
 /** What `guard` does, for one grant or for several that must all be held. */

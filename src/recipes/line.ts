@@ -4,8 +4,13 @@
  *   <path>/_c_<uuid>-lock-0000000007     the mark finds the node again when the reply to its create was lost
  *
  * In: a rule that says, of a line and a place in it, whom to wait for, or that it is our turn. Out: a
- * `Grant`. Whoever waits watches one node ahead of it and its own, so that letting go wakes as few as
- * the rule allows: for a lock, one.
+ * `Grant`. Whoever waits watches one node ahead of it and its own, so that letting go wakes few.
+ *
+ *   holder   next ──watches──▶ holder   third ──watches──▶ holder   fourth ──watches──▶ next   …
+ *
+ * Where one has its turn at a time, each but the next watches the one before the one before it. When that
+ * one is gone, it looks at the line and then watches the one before it: now it knows that it is next, and
+ * has its turn the moment that one is gone. A hand-over waits for no question and answer.
  *
  * What always holds: a turn comes only to a node that is in the list and belongs to the client's current
  * session. A list may be older than the truth, and then shows nodes ahead that are gone; it never lacks
@@ -66,15 +71,13 @@ export class Line {
 
   /** Makes our node. Rejects, leaving none behind, when the signal aborts first. */
   async join({ signal, ...options }: JoinOptions = {}): Promise<Place> {
+    if (signal === undefined) return this.#still(await this.#make(options));
     const unwanted = new AbortController();
     const making = this.#make(options, unwanted.signal);
     try {
-      const place = await (signal ? unlessAborted(making, signal) : making);
-      if (place.grant.isHeld) return place;
-      await place.leave();
-      throw new NotHeldError(place.path, 'sessionOver'); // it ended between the reply and now
+      return await this.#still(await unlessAborted(making, signal));
     } catch (error) {
-      if (signal?.aborted && error === signal.reason) {
+      if (signal.aborted && error === signal.reason) {
         // It may be on its way: then it is waited for, and taken away. Without a link, what has not been
         // sent never is, and what has been is looked for when there is a link again.
         const undone = making.then(
@@ -88,22 +91,31 @@ export class Line {
     }
   }
 
-  async #make(options: Omit<JoinOptions, 'signal'>, signal: AbortSignal): Promise<Place> {
+  /** The session may have ended between the reply and now. */
+  async #still(place: Place): Promise<Place> {
+    if (place.grant.isHeld) return place;
+    await place.leave();
+    throw new NotHeldError(place.path, 'sessionOver');
+  }
+
+  async #make(options: Omit<JoinOptions, 'signal'>, signal?: AbortSignal): Promise<Place> {
     const { prefix = this.#prefixes[0]!, data, ...grant } = options;
     const path = childOf(this.path, prefix);
     let list: Promise<string[] | null> | undefined;
     const node = await withParents(this.client, path, this.#acl, () => {
       const making = this.client.createProtected(path, {
         mode: 'ephemeralSequential',
-        signal,
+        ...(signal && { signal }),
         ...(data !== undefined && { data }),
         ...(this.#acl && { acl: this.#acl }),
       });
       // Asked for in the same breath: it is answered behind the create, which saves a wait.
-      list = this.names({ signal }).catch(() => null);
+      list = this.names(signal ? { signal } : {}).catch(() => null);
       return making;
     });
-    return new Place(this, node.path, new Grant(this.client, node, grant), list);
+    // What the list says comes first: whoever is alone has its turn then, and may be done before the watch.
+    const place = new Grant(this.client, node, { ...grant, ...(list && { watchAfter: list }) });
+    return new Place(this, node.path, place, list);
   }
 
   /** The number in a name of this line. */
@@ -149,6 +161,11 @@ export class Place {
 
   /** Whom the rule says to wait for, by a fresh list; null when it is our turn. Rejects when we have no place. */
   async ahead(rule: Rule, signal?: AbortSignal): Promise<string | null> {
+    return rule(...(await this.#look(signal)));
+  }
+
+  /** The line as it is, and our index in it. */
+  async #look(signal?: AbortSignal): Promise<[line: readonly string[], at: number]> {
     const names = await this.#names(signal);
     this.grant.check(); // the list may have come in another session than the one that owns the node
     const at = names.indexOf(this.name);
@@ -156,7 +173,7 @@ export class Place {
       this.grant.missing();
       throw new NotHeldError(this.path, 'nodeDeleted');
     }
-    return rule(names, at);
+    return [names, at];
   }
 
   /**
@@ -165,19 +182,47 @@ export class Place {
    */
   async turn(rule: Rule, signal?: AbortSignal): Promise<Grant> {
     const { grant } = this;
+    let [line, at] = await this.#look(signal);
+    if (rule(line, at) === null) return this.#granted();
     // While we wait, the end of our own node or session counts as much as a caller who gave up.
     const ends = signal ? [grant.signal, signal] : [grant.signal];
+    const look = () => unlessAborted(this.#look(signal), ...ends);
     for (;;) {
-      const name = await unlessAborted(this.ahead(rule, signal), ...ends);
-      if (name === null) {
-        await unlessAborted(grant.ready, ...ends);
-        grant.check();
-        return grant;
+      const name = rule(line, at);
+      if (name === null) return this.#granted();
+      // Where everyone waits for all who are ahead, none of these can come in later. So of the last of
+      // them it is known beforehand that our turn follows its end, and nothing has to be asked then.
+      const isForeseen = rule === oneAtATime;
+      const early = isForeseen ? line[at - 2] : undefined;
+      if (early !== undefined) await this.#gone(early, ends);
+      const { links } = grant;
+      const gone = this.#gone(name, ends);
+      gone.catch(() => {}); // the look behind it may fail first, and says why
+      // In the same breath: it is answered behind the read that watches the one ahead.
+      if (early !== undefined) [line, at] = await look();
+      if (rule(line, at) === null) return this.#granted();
+      await gone;
+      if (isForeseen && at === 1 && line[0] === name) {
+        if (grant.isWatched && grant.links === links) return this.#granted();
       }
-      this.#ahead = watchNode(this.line.client, childOf(this.line.path, name));
-      const watched = await unlessAborted(this.#inSession(this.#ahead), ...ends);
-      if (watched !== null) await unlessAborted(watched.changed, ...ends);
-      this.#ahead = undefined;
+      [line, at] = await look();
+    }
+  }
+
+  #granted(): Grant {
+    this.grant.check();
+    return this.grant;
+  }
+
+  /** Resolves when the node is no longer there. Somebody may write to it meanwhile, and ask its owner to let go. */
+  async #gone(name: string, ends: readonly AbortSignal[]): Promise<void> {
+    for (let isThere = true; isThere; ) {
+      const ahead = watchNode(this.line.client, childOf(this.line.path, name));
+      this.#ahead = ahead;
+      const watched = await unlessAborted(this.#inSession(ahead), ...ends);
+      const event = watched && (await unlessAborted(watched.changed, ...ends));
+      if (this.#ahead === ahead) this.#ahead = undefined;
+      isThere = event?.type === 'dataChanged';
     }
   }
 

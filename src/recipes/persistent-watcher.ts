@@ -116,6 +116,7 @@ export class PersistentWatcher {
     const { recursive = false, onArmed } = this.#options;
     const { sessionId } = this.#client;
     if (sessionId === undefined || !this.#isLinkNew) return;
+    this.#isLinkNew = false; // before the wait: the next link may come during it
     try {
       // In the same session the client has set it again by itself, before anything else went out.
       if (this.#armedIn !== sessionId) {
@@ -124,13 +125,14 @@ export class PersistentWatcher {
       }
     } catch (error) {
       if (!isZkError(error, 'CONNECTION_LOSS', 'SESSION_EXPIRED')) throw error;
+      this.#isLinkNew = true;
       // Once more, but never at once: a client that is closing refuses every call, and still says connected.
       await pause(systemClock, this.#backoff.next(), signal);
       this.#wake.resolve();
       return;
     }
     this.#backoff.reset();
-    this.#isLinkNew = false;
+    if (sessionId !== this.#client.sessionId) return; // it ended as the reply came, and the watch with it
     this.#armedIn = sessionId;
     this.#ready.resolve();
     onArmed?.({ isAgain: this.#times > 0, sessionId });

@@ -144,8 +144,13 @@ export class QueueItem {
     for (let tries = 1; ; tries++) {
       try {
         await this.#host.client.sync(this.claim.waiting.path);
-        return await isDone();
+        const isSo = await isDone();
+        // Only while the claim stood could nobody but us have done it: a client that goes on in a new
+        // session may be looking at what the next taker did.
+        if (this.signal.aborted) throw this.#lost(unknown);
+        return isSo;
       } catch (error) {
+        if (error instanceof QueueError) throw error;
         if (isZkError(error, 'SESSION_EXPIRED')) throw this.#lost(error);
         if (isZkError(error) && error.retryable && tries < triesMax) continue;
         this.#state = 'held';

@@ -3,8 +3,8 @@
  *
  * Beside what is written stands an ephemeral node of this writer's own, the receipt. Every multi also
  * sets it to a token that was never used before; when the reply is lost, the receipt says whether the
- * multi took place: it holds the token, or it does not. After a link is there again no older request
- * of the session can still arrive, so the answer is final.
+ * multi took place: it holds the token, or it does not. After a link of the same session is there again
+ * no older request of it can still arrive, so the answer is final.
  *
  *   <parent>/receipt-<uuid>    ephemeral; data: the token of the last multi
  *
@@ -111,8 +111,12 @@ export class Receipt {
       try {
         await this.#client.sync(receipt);
         const { data } = await this.#client.get(receipt);
-        return String(data) === token;
+        if (String(data) === token) return true;
+        // In another session this proves nothing: the one of before may still be at work on the server.
+        if (this.#client.sessionId !== this.#sessionId) throw unknown;
+        return false;
       } catch (error) {
+        if (error === unknown) throw error;
         const isLinkLost = isZkError(error, 'CONNECTION_LOSS', 'OPERATION_TIMEOUT');
         if (!isLinkLost || tries === triesMax) throw unknown;
       }

@@ -4,14 +4,10 @@ import { startTestServer } from './server.ts';
 
 const open = [{ perms: 31, id: { scheme: 'world', id: 'anyone' } }];
 
-test('a server is ready within milliseconds, and its port is free again after it', async () => {
-  await (await startTestServer()).close();
-  const startMs = performance.now();
+test('the port of a server is free again after it', async () => {
   const zk = await startTestServer();
-  const tookMs = performance.now() - startMs;
   await zk.close();
 
-  expect(tookMs).toBeLessThan(20);
   await using again = await startTestServer({ port: zk.port });
   expect(again.port).toBe(zk.port);
 });

@@ -1,8 +1,8 @@
 /** Every page, on a world in which everything lives, in light and dark, without a complaint. */
-import axe from 'axe-core';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { isBrowserMissing, openTab, startBrowser } from './browser.ts';
+import { faultsOf } from './faults.ts';
 import {
   buildPage,
   plantKafka,
@@ -22,11 +22,15 @@ const views: readonly (readonly [path: string, text: RegExp])[] = [
   ['/tree?path=/app/alive&tab=stat', /ephemeral[\s\S]*owner\s*0x/],
   ['/tree?path=/app&tab=acl', /delete children[\s\S]*and everything below/],
   ['/tree?path=/app&tab=children', /motd/],
+  ['/tree?path=/app&tab=watches', /Nobody watches this node/],
+  ['/tree?path=/app&tab=history', /the transaction logs are with the server/],
   ['/tree?find=conf', /\/app\/config/],
+  ['/tree?path=/app&find=%3C1d&in=age', /changed in the last two hours[\s\S]*\/app\/motd/],
   ['/sessions', /this console/],
   ['/watches', /By session/],
   ['/recipes', /Deadlock[\s\S]*\/locks\/billing/],
   ['/kafka?topic=orders', /Topic orders[\s\S]*3 brokers/],
+  ['/kafka?topic=orders&partition=0', /ISR of orders\/0[\s\S]*broker 1[\s\S]*Seen since/],
   ['/groups?name=billing', /Group billing[\s\S]*billing_a[\s\S]*\bok\b/],
   ['/alignment', /Progress in event time[\s\S]*clicks\/0/],
   ['/metrics', /Latency/],
@@ -83,6 +87,13 @@ describe.skipIf(isBrowserMissing())('every page', () => {
       await tab.keyboard.press('Control+k');
       await tab.getByRole('combobox').waitFor();
       faults.push(...(await faultsOf(tab)).map((fault) => `palette: ${fault}`));
+      await tab.keyboard.press('Escape');
+      await settled(tab, '/tree?path=/app/config', /"retries": 3/);
+      for (const [name, open] of dialogs) {
+        await open(tab);
+        faults.push(...(await faultsOf(tab)).map((fault) => `${name}: ${fault}`));
+        await tab.keyboard.press('Escape');
+      }
 
       expect(faults).toEqual([]);
       await close();
@@ -155,21 +166,49 @@ describe.skipIf(isBrowserMissing())('every page', () => {
   });
 });
 
-async function faultsOf(tab: Page): Promise<string[]> {
-  // By the debugger's own door: the page's policy lets no other script in, and must not.
-  await tab.evaluate(axe.source);
-  const violations = await tab.evaluate(async () => {
-    const run = (globalThis as unknown as { axe: typeof axe }).axe;
-    return (await run.run()).violations;
-  });
-  return violations
-    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-    .flatMap(({ id, nodes }) =>
-      nodes
-        .slice(0, 3)
-        .map(
-          ({ html, failureSummary }) =>
-            `${id} ${html.slice(0, 140)} ${failureSummary?.split('\n')[1] ?? ''}`,
-        ),
-    );
-}
+/** What opens above the tree. */
+const dialogs: readonly (readonly [name: string, open: (tab: Page) => Promise<void>])[] = [
+  [
+    'offered paths',
+    async (tab) => {
+      await tab.keyboard.press('/');
+      await tab.keyboard.type('/app/');
+      await tab.getByRole('option').first().waitFor();
+    },
+  ],
+  [
+    'delete',
+    async (tab) => {
+      await tab.keyboard.press('Delete');
+      await tab.getByLabel('Type config to delete').waitFor();
+    },
+  ],
+  [
+    'new node',
+    async (tab) => {
+      await tab.keyboard.press('n');
+      await tab.getByRole('dialog').waitFor();
+    },
+  ],
+  [
+    'import',
+    async (tab) => {
+      await tab.keyboard.press('i');
+      await tab.getByRole('dialog').waitFor();
+    },
+  ],
+  [
+    'keys',
+    async (tab) => {
+      await tab.keyboard.press('?');
+      await tab.getByRole('dialog').waitFor();
+    },
+  ],
+  [
+    'editor',
+    async (tab) => {
+      await tab.keyboard.press('e');
+      await tab.locator('.cm-content').waitFor();
+    },
+  ],
+];

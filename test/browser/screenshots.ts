@@ -2,9 +2,12 @@
  * Takes the pictures in docs/screenshots: `npx tsx test/browser/screenshots.ts`, with a Chromium at hand.
  * Of the same world that the tests look at, after it has lived for a while.
  */
-import { mkdir } from 'node:fs/promises';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Page } from 'playwright-core';
+import type { Client } from '../../src/client/index.ts';
 import { chromiumPath, openTab, startBrowser, whyNot } from './browser.ts';
 import {
   buildPage,
@@ -12,14 +15,18 @@ import {
   plantNodes,
   plantRecipes,
   plantReplay,
+  startOwnWorld,
   startWorld,
 } from './world.ts';
 
 const folder = process.argv[2] ?? resolve(import.meta.dirname, '../../docs/screenshots');
 const warmUpMs = 20_000;
+const awayMs = 5_000;
 
 interface Picture {
   readonly path: string;
+  /** Of a server with its console in one process, which tells more. */
+  readonly isOwn?: true;
   readonly dark?: boolean;
   readonly act?: (tab: Page) => Promise<void>;
 }
@@ -31,6 +38,15 @@ const pictures: Readonly<Record<string, Picture>> = {
   overview: { path: '/overview' },
   'overview-dark': { path: '/overview', dark: true },
   tree: { path: '/tree?path=/app/config' },
+  copy: {
+    path: '/tree?path=/app',
+    act: async (tab) => {
+      await tab.getByRole('button', { name: 'Copy to…' }).click();
+      await tab.getByLabel('Path there').fill('/copy-of-app');
+      await tab.getByRole('button', { name: 'Look first' }).click();
+      await tab.getByText('Would create').waitFor();
+    },
+  },
   edit: {
     path: '/tree?path=/app/config',
     act: async (tab) => {
@@ -51,12 +67,15 @@ const pictures: Readonly<Record<string, Picture>> = {
       await tab.keyboard.type('kafka');
     },
   },
-  sessions: { path: '/sessions' },
-  watches: { path: '/watches' },
+  history: { path: '/tree?path=/app/config&tab=history', isOwn: true },
+  sessions: { path: '/sessions', isOwn: true },
+  watches: { path: '/watches', isOwn: true },
   recipes: { path: '/recipes' },
-  kafka: { path: '/kafka?topic=orders' },
+  kafka: { path: '/kafka?topic=orders&partition=0' },
+  'kafka-dark': { path: '/kafka?topic=orders&partition=0', dark: true },
   groups: { path: '/groups?name=billing' },
-  metrics: { path: '/metrics' },
+  metrics: { path: '/metrics', isOwn: true },
+  'metrics-dark': { path: '/metrics', dark: true, isOwn: true },
   audit: { path: '/audit' },
   shell: {
     path: '/shell',
@@ -72,8 +91,23 @@ if (chromiumPath === null) throw new Error(whyNot);
 await mkdir(folder, { recursive: true });
 const page = await buildPage();
 const world = await startWorld({ pageFolder: page.folder, console: { write: true } });
-const endings = [page.remove, () => world.close()];
+const dataDir = await mkdtemp(join(tmpdir(), 'drover-pictures-'));
+const own = await startOwnWorld({ pageFolder: page.folder, dataDir });
+const endings = [
+  page.remove,
+  () => rm(dataDir, { recursive: true, force: true }),
+  () => world.close(),
+  () => own.close(),
+];
 try {
+  await plantNodes(own.client);
+  endings.push(await plantRecipes(own.server.address));
+  endings.push(await plantKafka(own.server.address));
+  for (const retries of [4, 5]) {
+    const config = { retries, hosts: ['a', 'b'], tls: true };
+    await own.client.set('/app/config', JSON.stringify(config, null, 2));
+  }
+  endings.push(keepBusy(own.client));
   await plantNodes(world.client);
   for (const plant of [plantRecipes, plantKafka, plantReplay]) {
     endings.push(await plant(world.server.address, world.lag));
@@ -81,12 +115,19 @@ try {
   const browser = await startBrowser();
   endings.push(() => browser.close());
   await tinker(world.url('/'));
+  // A broker goes and comes back, so that the timeline has something to tell.
+  const { cast } = world.lag;
+  await cast?.killBroker(1);
+  await delay(awayMs);
+  await cast?.addBroker(1, { autoBalance: false });
   const first = await openTab(browser);
   await first.tab.goto(world.url('/alignment'));
+  const second = await openTab(browser);
+  await second.tab.goto(own.url('/metrics'));
   await first.tab.waitForTimeout(warmUpMs);
-  for (const [name, { path, dark = false, act }] of Object.entries(pictures)) {
+  for (const [name, { path, dark = false, act, isOwn = false }] of Object.entries(pictures)) {
     const { tab, complaints, close } = await openTab(browser, { dark });
-    await tab.goto(world.url(path));
+    await tab.goto((isOwn ? own : world).url(path));
     await tab.waitForTimeout(2_500);
     await act?.(tab);
     await tab.waitForTimeout(500);
@@ -96,6 +137,23 @@ try {
   }
 } finally {
   for (const end of endings.reverse()) await end();
+}
+
+/** Reads and writes at an even pace, so that there is something to measure. */
+function keepBusy(client: Client): () => Promise<void> {
+  let isOver = false;
+  const loop = (async () => {
+    for (let turn = 0; !isOver; turn += 1) {
+      await Promise.all(Array.from({ length: 20 }, () => client.get('/app/config')));
+      await client.children('/app');
+      await client.set('/app/motd', `be kind\nto the herd\n${turn}\n`);
+      await new Promise((done) => setTimeout(done, 50));
+    }
+  })();
+  return async () => {
+    isOver = true;
+    await loop;
+  };
 }
 
 /** A few changes, so that the audit has something to tell. */

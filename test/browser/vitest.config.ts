@@ -11,6 +11,7 @@ export default defineConfig({
     // A browser and a whole world to show in it: slow where two cores are shared.
     testTimeout: 90_000,
     hookTimeout: 120_000,
+    expect: { poll: { timeout: 20_000 } },
     fileParallelism: false,
   },
 });

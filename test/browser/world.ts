@@ -11,9 +11,11 @@ import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { align } from '../../src/align/index.ts';
+import type { Context } from '../../src/cli/command.ts';
 import { commands } from '../../src/cli/commands.ts';
-import { openConsole } from '../../src/cli/console.ts';
+import { type OpenConsole, openConsole } from '../../src/cli/console.ts';
 import { ConsoleDemo } from '../../src/cli/console-demo.ts';
+import { openServerConsole } from '../../src/cli/console-server.ts';
 import { Cast } from '../../src/cli/demo-kafka-cast.ts';
 import { type Client, connect } from '../../src/client/index.ts';
 import type { ConsoleOptions, RunningConsole } from '../../src/console/index.ts';
@@ -44,6 +46,8 @@ export interface World {
 
 export interface Lag {
   ends?: NdjsonSource;
+  /** Who plays the brokers, for stories in which one goes. */
+  cast?: Cast;
 }
 
 export interface WorldOptions {
@@ -51,6 +55,8 @@ export interface WorldOptions {
   readonly demo?: boolean;
   readonly pageFolder: string;
   readonly console?: Partial<ConsoleOptions>;
+  /** As the command line would open it: contexts and where they are saved. */
+  readonly open?: Partial<Omit<OpenConsole, 'options'>>;
 }
 
 type Ending = () => Promise<void>;
@@ -89,9 +95,44 @@ export async function startWorld(options: WorldOptions): Promise<World> {
   };
 }
 
+/** A server with its console in one process, as `drover serve` has it: it tells more than any other. */
+export async function startOwnWorld(options: {
+  readonly pageFolder: string;
+  readonly dataDir?: string;
+  readonly port?: number;
+}): Promise<Omit<World, 'lag'>> {
+  const { pageFolder, dataDir, port = 0 } = options;
+  const server = await startServer({
+    port,
+    ...(dataDir === undefined ? { inMemory: true } : { dataDir }),
+    extendedTypesEnabled: true,
+    limits: { connectionsPerAddressMax: 0 },
+  });
+  const context = { commands, environment: {} } as unknown as Context;
+  const say = () => {};
+  const running = await openServerConsole(context, server, {
+    port: 0,
+    write: true,
+    pageFolder,
+    say,
+  });
+  const client = await connect(server.address);
+  return {
+    client,
+    server,
+    console: running,
+    url: (path) => new URL(path, running.url).href,
+    close: async () => {
+      await client.close();
+      await running.close();
+      await server.close();
+    },
+  };
+}
+
 export async function consoleOf(
   servers: string,
-  { pageFolder, console: more }: WorldOptions,
+  { pageFolder, console: more, open }: WorldOptions,
 ): Promise<RunningConsole> {
   return await openConsole({
     target: {
@@ -106,6 +147,7 @@ export async function consoleOf(
     say: (sentence) => {
       if (/^console: \w+Error|\n {4}at /.test(sentence)) console.error(sentence);
     },
+    ...open,
     options: { port: 0, pageFolder, ...more },
   });
 }
@@ -163,7 +205,7 @@ export async function plantRecipes(address: string): Promise<Ending> {
 /** Three brokers, two topics, two groups, and records that come. */
 export async function plantKafka(address: string, lag: Lag = {}): Promise<Ending> {
   const cast = await Cast.gather(address, () => {});
-  for (const id of [1, 2, 3]) await cast.addBroker(id);
+  for (const id of [1, 2, 3]) await cast.addBroker(id, { autoBalance: false });
   await cast.createTopics();
   await cast.startProducing();
   const work = { topics: ['orders'], mode: 'classic', workMs: 5 } as const;
@@ -172,8 +214,10 @@ export async function plantKafka(address: string, lag: Lag = {}): Promise<Ending
   await cast.addMember('audit_a', { ...work, group: 'audit', topics: ['orders', 'payments'] });
   const ends = new NdjsonSource({ directory: cast.directory });
   lag.ends = ends;
+  lag.cast = cast;
   return async () => {
     delete lag.ends;
+    delete lag.cast;
     await ends.close();
     await cast.close();
   };

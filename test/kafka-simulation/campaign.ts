@@ -223,7 +223,7 @@ export class Campaign {
 
   crash(slot: Slot): void {
     slot.process.kill();
-    slot.client.cut(Number.MAX_SAFE_INTEGER / 2);
+    slot.client.cut(Number.POSITIVE_INFINITY);
     for (const key of slot.believed.keys()) this.#believers.get(key)?.delete(slot);
     this.slots.delete(slot);
   }

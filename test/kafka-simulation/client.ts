@@ -209,15 +209,17 @@ export class ModelClient extends EventEmitter<ClientEvents> {
     }
   }
 
-  /** The link breaks; for as long as it is down, nothing goes through. */
+  /** The link breaks; for as long as it is down, nothing goes through. Infinity: for good. */
   cut(forMs: number): void {
     if (!this.#isLinkUp || this.#isClosed) return;
     this.#isLinkUp = false;
     this.#link += 1;
     if (this.#session !== undefined) this.#server.unlink(this.#session.id);
-    this.#world.after(forMs, () => {
-      this.#isLinkUp = true;
-    });
+    if (Number.isFinite(forMs)) {
+      this.#world.after(forMs, () => {
+        this.#isLinkUp = true;
+      });
+    }
     const link = this.#link;
     this.#world.after(1, () =>
       this.#process.deliver(() => {

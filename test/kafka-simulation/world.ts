@@ -12,8 +12,8 @@ import type { Clock, Timer } from '../../src/support/index.ts';
 interface Entry {
   readonly atMs: number;
   readonly order: number;
-  readonly run: () => void;
-  isCancelled: boolean;
+  /** Undefined once it was cancelled: what it held is let go of long before its time. */
+  run: (() => void) | undefined;
 }
 
 /** mulberry32: small, fast, and good enough to shuffle events. */
@@ -45,11 +45,11 @@ export class World {
 
   at(atMs: number, run: () => void): Timer {
     const due = Math.max(this.nowMs, Math.ceil(atMs));
-    const entry: Entry = { atMs: due, order: this.#order++, run, isCancelled: false };
+    const entry: Entry = { atMs: due, order: this.#order++, run };
     this.#push(entry);
     return {
       cancel: () => {
-        entry.isCancelled = true;
+        entry.run = undefined;
       },
     };
   }
@@ -69,8 +69,7 @@ export class World {
       }
       this.nowMs = next.atMs;
       while (this.#heap[0] !== undefined && this.#heap[0].atMs === this.nowMs) {
-        const entry = this.#pop();
-        if (!entry.isCancelled) entry.run();
+        this.#pop().run?.();
       }
       await setImmediate();
     }

@@ -110,10 +110,21 @@ async function newestInStore(): Promise<string | undefined> {
     .sort((a, b) => patch(b) - patch(a))[0];
 }
 
-async function copyFromMaven(log: Log): Promise<void> {
+/** One release of Apache's, from `.peers/` or from Maven Central: for what runs on older ones too. */
+export async function apacheOf(version: string, log: Log = () => {}): Promise<ZooKeeperPeer> {
+  const folder = join(store, `apache-${version}`);
+  if (!existsSync(folder)) {
+    await once(`maven-${version}`, async () => {
+      if (!existsSync(folder)) await copyFromMaven(log, [version]);
+    });
+  }
+  return peerAt(folder, 'Maven brought no');
+}
+
+async function copyFromMaven(log: Log, versions: string[] = mavenVersions): Promise<void> {
   const folder = await mkdtemp(join(store, 'fetching-'));
   try {
-    await firstThatWorks(mavenVersions, (version) => {
+    await firstThatWorks(versions, (version) => {
       log(`fetching Apache ZooKeeper ${version} with mvn`);
       const goal = [
         '-q',

@@ -1,7 +1,8 @@
 /** Which fault comes next, by chance that can be had again, and how the reply to an op gets lost. */
 
-import type { Link, LinkFrame } from '../../src/testing/index.ts';
+import type { LinkFrame } from '../../src/testing/index.ts';
 import { opCodes } from '../faults.ts';
+import type { Links } from './links.ts';
 
 // biome-ignore format: a table is read down its columns
 const weights = { cut: 25, reset: 10, reply: 35, expire: 12, partition: 6, pause: 8, kill: 4 } as const;
@@ -32,7 +33,7 @@ const setData = 5;
 const lossyOps = [...Object.values(opCodes), setData];
 
 /** The next reply to an op of this code does not arrive, and the link goes. */
-export function loseReply(link: Link, dice: number): void {
+export function loseReply(link: Links, dice: number): void {
   const code = lossyOps[Math.floor(dice * lossyOps.length)]!;
   const asked = new Set<string>();
   const key = ({ connection, bytes }: LinkFrame) => `${connection} ${bytes.readInt32BE(0)}`;

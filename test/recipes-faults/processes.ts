@@ -4,20 +4,25 @@ import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { freePort } from '../peers/free-port.ts';
-import { findZooKeepers, startApache } from '../peers/zookeeper.ts';
+import { findZooKeepers, startApache, startEnsemble } from '../peers/zookeeper.ts';
 
 export interface FaultServer {
-  readonly port: number;
+  readonly ports: readonly number[];
+  /** Of an ensemble the one that leads. */
   kill(): Promise<void>;
   /** After a kill: on the same port, with the same data. */
   start(): Promise<void>;
+  end(): Promise<void>;
 }
 
-export const tickTimeMs = 100;
+const tickTimeMs = 100;
+/** Servers of an ensemble that hear nothing of each other for five of these elect anew. */
+const ensembleTickTimeMs = 500;
 
-/** Ours, or the peer of this name, as `apache-3.9.5`. */
-export async function startFaultServer(dir: string, peer?: string): Promise<FaultServer> {
+/** Ours, or the peer of this name, as `apache-3.9.5`; an ensemble of so many when there are several. */
+export async function startFaultServer(dir: string, peer?: string, size = 1): Promise<FaultServer> {
   if (peer === undefined) {
+    if (size > 1) throw new Error('an ensemble is made of real servers: name the peer');
     const server = new OwnServer(await freePort(), join(dir, 'data'));
     await server.start();
     return server;
@@ -25,22 +30,43 @@ export async function startFaultServer(dir: string, peer?: string): Promise<Faul
   const { found } = await findZooKeepers();
   const named = found.find(({ name }) => name === peer);
   if (named === undefined) throw new Error(`no peer is called ${peer}`);
-  return startApache(named, { dir, tickTimeMs });
+  if (size > 1) {
+    const ensemble = await startEnsemble(named, size, { dir, tickTimeMs: ensembleTickTimeMs });
+    let killed: number | undefined;
+    return {
+      ports: ensemble.servers.map(({ port }) => port),
+      async kill() {
+        killed = await ensemble.leader();
+        await ensemble.kill(killed);
+        await ensemble.leader(); // the others have elected another one
+      },
+      start: () => ensemble.start(killed!),
+      end: () => ensemble.killAll(),
+    };
+  }
+  const server = await startApache(named, { dir, tickTimeMs });
+  return {
+    ports: [server.port],
+    kill: () => server.kill(),
+    start: () => server.start(),
+    end: () => server.kill(),
+  };
 }
 
 class OwnServer implements FaultServer {
-  readonly port: number;
+  readonly ports: readonly number[];
   readonly #dataDir: string;
   #child: ChildProcess | undefined;
 
   constructor(port: number, dataDir: string) {
-    this.port = port;
+    this.ports = [port];
     this.#dataDir = dataDir;
   }
 
   async start(): Promise<void> {
     const program = new URL('../chaos/server.ts', import.meta.url);
-    const options = { port: this.port, dataDir: this.#dataDir, tickTimeMs, snapCount: 5_000 };
+    const [port] = this.ports;
+    const options = { port, dataDir: this.#dataDir, tickTimeMs, snapCount: 5_000 };
     const child = spawned(program, [JSON.stringify(options)]);
     this.#child = child;
     const ready = new Promise<void>((resolve) => {
@@ -57,6 +83,10 @@ class OwnServer implements FaultServer {
 
   async kill(): Promise<void> {
     await killed(this.#child);
+  }
+
+  end(): Promise<void> {
+    return this.kill();
   }
 }
 

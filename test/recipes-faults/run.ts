@@ -4,6 +4,7 @@
  *   npx tsx test/recipes-faults/run.ts --faults 1000 --seed 1
  *   npx tsx test/recipes-faults/run.ts --faults 200 --only lock,queue
  *   npx tsx test/recipes-faults/run.ts --faults 200 --peer apache-3.9.5
+ *   npx tsx test/recipes-faults/run.ts --faults 200 --peer apache-3.9.5 --servers 3      an ensemble: its leader is killed
  *   npx tsx test/recipes-faults/run.ts --pauses 10000              holders that are stopped past their session
  */
 
@@ -17,6 +18,7 @@ const { values } = parseArgs({
     seed: { type: 'string', default: String(Date.now() % 2 ** 31) },
     only: { type: 'string' },
     peer: { type: 'string' },
+    servers: { type: 'string', default: '1' },
     pauses: { type: 'string' },
   },
 });
@@ -37,6 +39,7 @@ if (values.pauses !== undefined) {
     seed,
     faults: Number(values.faults),
     peer: values.peer,
+    servers: Number(values.servers),
     ...(values.only !== undefined && { recipes: values.only.split(',') }),
     onFault: (kind, count) => {
       if (count % 50 === 0) console.error(`fault ${count}: ${kind}`);

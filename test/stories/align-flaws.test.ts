@@ -13,8 +13,10 @@ import {
   type AlignOptions,
   align,
   alignPaths,
+  type Period,
   parseLimit,
   readAlignment,
+  setRule,
 } from '../../src/align/index.ts';
 import type { ClientOptions } from '../../src/client/index.ts';
 import { NdjsonSource, type TopicDirectory } from '../../src/kafka/index.ts';
@@ -225,6 +227,37 @@ test('a restart at the end of everything is not stalled by what it never read it
   await second.run.close();
   await second.loop;
 });
+
+test.each([0, 90_000])(
+  'who takes over a partition that is at its end adds no period (out of order: %d ms)',
+  async (outOfOrder) => {
+    await partitions([0, 1, 2], [0, 1, 2], [0, 1, 2], [0, 1, 2]);
+    await using zk = await startZk();
+    const witness = await zk.witness();
+    const ends: number[] = [];
+    const options = { outOfOrder, onPeriod: ({ end }: Period) => void ends.push(end) };
+    await using a = await start(zk, 4, options);
+    await using b = await start(zk, 4, options);
+    await Promise.all([a.loop, b.loop]);
+
+    await b.run.close();
+    const finished = { state: 'finished', member: a.run.id };
+    await until(async () => {
+      const seen = await readAlignment(witness, 'g');
+      expect(seen?.partitions.map(({ state, member }) => ({ state, member }))).toEqual(
+        Array.from({ length: 4 }, () => finished),
+      );
+    });
+    // Another change that the leader tells of: what was reported before it was looked at by then.
+    await setRule(witness, 'g', { period: '1m', lookAhead: 1 });
+    await until(async () => {
+      expect((await readAlignment(witness, 'g'))?.limit?.rule).toMatchObject({ lookAhead: 1 });
+    });
+
+    expect(ends.at(-1)).toBe(base + 3 * minute);
+    expect(new Set(ends).size).toBe(ends.length);
+  },
+);
 
 test('one far behind starves nobody of memory: the others hold one batch each, and wait', async () => {
   await partitions([0], minutesOf(2_000));

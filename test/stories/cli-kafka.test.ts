@@ -406,6 +406,37 @@ test('--watch prints again what has changed, and only that', async () => {
   expect(records.flatMap(({ offset }) => offset ?? [])).toEqual([5, 6]);
 });
 
+test('every view can be watched, and a change that is watched goes on with what becomes of it', async () => {
+  await put(layout08.topic.at({ topic: 'orders' }), '{"version":1,"partitions":{"0":[1],"1":[1]}}');
+  await putGroup('billing', { 0: 5, 1: 7 });
+  await putMember(client, 'billing', []);
+  const views = [
+    ...[['brokers'], ['topics'], ['topic', 'orders'], ['controller'], ['groups']],
+    ...[['group', 'billing'], ['owners'], ['offsets', 'billing'], ['doctor', '--no-ask']],
+  ];
+  const shape = (records: readonly object[]) => records.map((one) => Object.keys(one));
+
+  for (const words of views) {
+    const once = await json(...words);
+    const watched = await json(...words, '--watch', '--interval', '0.05', '--count', '2');
+    const text = await kafka(...words, '--watch', '--count', '1');
+
+    expect(shape(watched.records).slice(0, once.records.length), words[0]).toEqual(
+      shape(once.records),
+    );
+    expect([watched.code, text.code], words[0]).toEqual([once.code, once.code]);
+    expect(text.out, words[0]).not.toBe('');
+  }
+
+  const change = ['offsets', 'reset', 'billing', '--to', '3', '--write', '--yes'];
+  const reset = await json(...change, '--watch', '--count', '1');
+  expect(reset.code).toBe(0);
+  expect(shape(reset.records)).toEqual(
+    shape([...reset.records.slice(0, 2), ...(await json('group', 'billing')).records]),
+  );
+  expect(reset.records.slice(0, 2)).toMatchObject([{ after: 3 }, { after: 3 }]);
+});
+
 test('what is not there, or makes no sense, is a sentence', async () => {
   const unknown = await kafka('nonsense');
   const noTopic = await kafka('topic', 'none');

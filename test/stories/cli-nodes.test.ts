@@ -152,7 +152,7 @@ test('values inside JSON are read and set by their keys, whoever else writes mea
   expect((await drover('get', '--at', 'a.none', '/j')).code).toBe(6);
   const both = await Promise.all([
     drover('set', '--at', 'a.one=1', '/j'),
-    drover('set', '--at', 'new.two=some text', '/j'),
+    drover('set', '--at', 'new.two', '/j', 'some text'),
   ]);
   expect(both.map(({ code }) => code)).toEqual([0, 0]);
   const { data } = await client.get('/j');

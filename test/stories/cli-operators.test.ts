@@ -42,7 +42,7 @@ test('a server that is down is named, with what else is wrong, and the code says
   const status = await runInProcess(both, ['status', '--json']);
   const doctor = await runInProcess(both, ['doctor', '--json']);
   const none = await runInProcess(nobody, ['status']);
-  const well = await runInProcess(zk.address, ['doctor']);
+  const well = await runInProcess(zk.address, ['doctor', '--json']);
 
   expect(status.records[1]).toMatchObject({ server: nobody, error: 'nobody listens there' });
   expect(doctor.code).toBe(2);
@@ -51,7 +51,10 @@ test('a server that is down is named, with what else is wrong, and the code says
     'critical',
   ]);
   expect(none.code).toBe(1);
-  expect(well.code).toBe(0);
+  // A busy machine makes a server slow, and then that is what is found.
+  const found = well.records.slice(0, -1);
+  expect(found.filter(({ what }) => !/takes \d|took \d|waiting/.test(what))).toEqual([]);
+  expect(well.code).toBe(found.length === 0 ? 0 : 1);
 });
 
 test('a four-letter word goes to one server or to all', async () => {

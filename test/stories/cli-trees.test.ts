@@ -1,5 +1,8 @@
 /** Whole subtrees: tree, find, grep, du, diff, deleteall, watch. */
 
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { runInProcess, shellInProcess } from '../cli-run.ts';
 import { startZk, type Zk } from '../zk.ts';
@@ -120,6 +123,56 @@ test('diff compares two subtrees, on one server or on two', async () => {
   expect([remote.code, remote.out]).toEqual([0, '']);
 });
 
+test('diff compares with files and folders, and those with each other', async () => {
+  await using zk = await startZk();
+  const client = await zk.connect();
+  const folder = mkdtempSync(join(tmpdir(), 'drover-diff-'));
+  const [file, packed] = [`json://${folder}/tree.json`, `json://${folder}/tree.json.gz`];
+  const plain = `file://${folder}/tree`;
+  const loose = join(folder, 'loose.json');
+  const drover = (...argv: string[]) => runInProcess(zk.address, argv);
+  await client.create('/a', { data: 'root' });
+  await client.create('/a/b', { data: 'one\ntwo' });
+  await client.create('/a/b/c');
+  await client.create('/a/b-c', { data: 'x' }); // before b/c by its letters, behind it in the tree
+  for (const place of [file, packed, plain]) {
+    expect(await drover('cp', '/a', place, '--yes')).toMatchObject({ code: 0 });
+  }
+
+  const same = [await drover('diff', '/a', file), await drover('diff', plain, packed, '--acl')];
+  await client.set('/a/b', 'one\n2');
+  await client.delete('/a/b/c');
+  await client.create('/a/new', { acl: [{ perms: 1, id: { scheme: 'world', id: 'anyone' } }] });
+  await client.setAcl('/a/b-c', [{ perms: 1, id: { scheme: 'world', id: 'anyone' } }]);
+  const changed = await drover('diff', file, '/a');
+  const acls = await drover('diff', '/a', packed, '--acl', '--json');
+  const root = await drover('diff', '/', file, '--json');
+  writeFileSync(
+    loose,
+    JSON.stringify([{ path: '/b', data: { text: 'one\n2' }, mode: 'persistent' }]),
+  );
+  const others = await drover('diff', `json://${loose}`, '/a');
+  const missing = await drover('diff', '/a', `json://${folder}/none.json`);
+
+  expect(same.map(({ code, out }) => [code, out])).toEqual([
+    [0, ''],
+    [0, ''],
+  ]);
+  expect(changed.code).toBe(1);
+  expect(changed.out).toBe('~ b\n    - two\n    + 2\n- b/c\n+ new\n');
+  expect(changed.err).toContain('1 only on the left, 1 only on the right, 1 differ');
+  expect(acls.records).toContainEqual({
+    kind: 'acl',
+    path: 'b-c',
+    left: 'world:anyone:r',
+    right: 'world:anyone:cdrwa',
+  });
+  expect(root.records.map(({ path }) => path)).not.toContain('zookeeper');
+  expect(others.out).toBe('+ b-c\n+ new\n');
+  expect(missing).toMatchObject({ code: 4, out: '' });
+  rmSync(folder, { recursive: true });
+});
+
 test('deleteall says how many, asks where somebody can answer, and deletes the lot', async () => {
   await using zk = await startZk();
   const client = await planted(zk);
@@ -161,6 +214,30 @@ test('a script deletes without being asked, as zkCli does, one by one too', asyn
   expect(gone.code).toBe(6);
   expect(wrong.code).toBe(2);
   expect(await client.children('/')).toEqual(['other']);
+});
+
+test('a family whose names fill more than jute.maxbuffer is listed, searched and deleted', async () => {
+  await using zk = await startZk();
+  const client = await zk.connect();
+  const nameOf = (i: number) => `${String(i).padStart(6, '0')}-${'n'.repeat(600)}`;
+  await client.create('/big');
+  for (let from = 0; from < 2_000; from += 1_000) {
+    const ops = Array.from({ length: 1_000 }, (_, i) => `/big/${nameOf(from + i)}`);
+    await client.multi(ops.map((path) => ({ op: 'create', path })));
+  }
+  const drover = (...argv: string[]) => runInProcess(zk.address, argv);
+
+  const listed = await drover('ls', '/big');
+  const found = await drover('find', '/big', '001999*');
+  const counted = await drover('deleteall', '/big', '--dry-run');
+  const deleted = await drover('deleteall', '/big', '--yes');
+
+  expect(listed.bytes.length).toBeGreaterThan(1024 * 1024);
+  expect([listed.lines.length, listed.lines[1_999]]).toEqual([2_000, nameOf(1_999)]);
+  expect(found.out).toBe(`/big/${nameOf(1_999)}\n`);
+  expect(counted.out).toBe('would delete /big and 2000 nodes below it\n');
+  expect(deleted.code).toBe(0);
+  expect(await client.exists('/big')).toBeNull();
 });
 
 test('deleteall goes on where others add and delete meanwhile', async () => {

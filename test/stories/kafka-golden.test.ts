@@ -255,6 +255,26 @@ test.for(clusters)('$version: brokers, topics and the controller are read', asyn
   }
 });
 
+test('0.7.2: brokers are read as they wrote themselves, and what is no broker is told', async () => {
+  await using zk = await startZk();
+  const java = await zk.witness();
+  await load(java, golden.versions['0.7.2']!.tree);
+  await java.create('/brokers/ids/7', { data: 'neither:this:nor:that' });
+  const problems: string[] = [];
+
+  const brokers = await readBrokers(java, { onProblem: ({ path }) => void problems.push(path) });
+
+  const at = (host: string) => ({ host, port: 9092 });
+  expect(brokers).toMatchObject([
+    { id: 0, registration: { version: 0, timestampMs: 1330000000000, ...at('10.0.0.10') } },
+    { id: 1, registration: { version: 0, timestampMs: 1330000000500, ...at('10.0.0.11') } },
+  ]);
+  expect(brokers[1]!.registration.endpoints).toEqual([
+    { listener: 'PLAINTEXT', protocol: 'PLAINTEXT', ...at('10.0.0.11') },
+  ]);
+  expect(problems).toEqual(['/brokers/ids/7']);
+});
+
 test.for(joins)('$version: a member of ours joins $group as a Java one would', async (how) => {
   const { version, group, tree, nodes, assignor, subscribe } = how;
   await using zk = await startZk();

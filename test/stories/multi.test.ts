@@ -2,6 +2,9 @@ import { expect, test } from 'vitest';
 import { MultiError, ZkError } from '../../src/client/index.ts';
 import { startZk } from '../zk.ts';
 
+/** They answer a create2 in a multi as a create, without a Stat; 3.7.2 does not. */
+const answersAsCreate = /^3\.([56]\.|8\.0)/;
+
 test('all of a multi happens, in one transaction, and each op has its result', async () => {
   await using zk = await startZk();
   const client = await zk.connect();
@@ -28,7 +31,7 @@ test('all of a multi happens, in one transaction, and each op has its result', a
     ['/a', '/e', '/t', '/c'].map(async (path) => (await client.exists(path))!.czxid),
   );
   expect(new Set([...zxids, set.mzxid]).size).toBe(1);
-  expect(made.stat?.czxid).toBe(zk.version.startsWith('3.8') ? undefined : set.mzxid);
+  expect(made.stat?.czxid).toBe(answersAsCreate.test(zk.version) ? undefined : set.mzxid);
 });
 
 test('a multi that fails changes nothing, and says which op was at fault and why', async () => {
@@ -83,7 +86,7 @@ test('an empty multi is done at once', async () => {
 });
 
 test('several reads go in one request, each with a result of its own', async () => {
-  await using zk = await startZk();
+  await using zk = await startZk({ since: '3.6' });
   const client = await zk.connect();
   await client.create('/a', { data: 'x' });
   await client.create('/a/b');

@@ -184,7 +184,7 @@ test('after a sync, a read sees what others had written', async () => {
 });
 
 test('a session knows its ephemeral nodes, by prefix', async () => {
-  await using zk = await startZk();
+  await using zk = await startZk({ since: '3.6' });
   const [client, other] = [await zk.connect(), await zk.connect()];
   await client.create('/app');
   for (const path of ['/app/a', '/app/b', '/c']) await client.create(path, { mode: 'ephemeral' });
@@ -196,7 +196,7 @@ test('a session knows its ephemeral nodes, by prefix', async () => {
 });
 
 test('descendants are counted at any depth', async () => {
-  await using zk = await startZk();
+  await using zk = await startZk({ since: '3.6' });
   const client = await zk.connect();
   for (const path of ['/a', '/a/b', '/a/b/c', '/a/d']) await client.create(path);
 
@@ -205,7 +205,7 @@ test('descendants are counted at any depth', async () => {
 });
 
 test('whoAmI says who the server takes us for', async () => {
-  await using zk = await startZk();
+  await using zk = await startZk({ since: '3.7' });
   const client = await zk.connect({ auth: [{ scheme: 'digest', auth: 'me:secret' }] });
 
   const who = await client.whoAmI();
@@ -228,7 +228,7 @@ test('the configuration is there to read, outside of the chroot; one server can 
 });
 
 test('a chroot is all that its client sees, and is kept out of what it is told', async () => {
-  await using zk = await startZk();
+  await using zk = await startZk({ since: '3.6' });
   const outside = await zk.connect();
   await outside.create('/app');
   await using inside = new Client(`${zk.directAddress}/app`);

@@ -186,7 +186,7 @@ test('without renew, a protected create fails when its session ends', async () =
 });
 
 test('a protected create that was called off takes away what it may have made', async () => {
-  await using zk = await startZk();
+  await using zk = await startZk({ since: '3.6' });
   const [client, witness] = [await zk.connect(), await zk.witness()];
   const abort = new AbortController();
   zk.link.pause('toClient');

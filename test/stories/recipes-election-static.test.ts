@@ -42,7 +42,7 @@ test('all race for one node, which says who won', async () => {
     new StaticElection(b, '/currentMaster', { id: 'b' }),
   ];
   const history: string[] = [];
-  for (const candidate of candidates) void campaign(candidate, history);
+  const loops = candidates.map((candidate) => campaign(candidate, history));
   await vi.waitFor(() => expect(candidates.filter((one) => one.isLeading)).toHaveLength(1), long);
   const winner = candidates.find((one) => one.isLeading)!;
   const other = candidates.find((one) => one !== winner)!;
@@ -55,15 +55,16 @@ test('all race for one node, which says who won', async () => {
 
   expect(next.epoch).toBeGreaterThan(epoch);
   await other.close();
-  await vi.waitFor(async () => expect(await witness.exists('/currentMaster')).toBeNull());
+  // Whoever closes a leader waits for its loop, which lets go: only then have its own events come, too.
+  await Promise.all(loops);
+  expect(await witness.exists('/currentMaster')).toBeNull();
   expect(history).toEqual([
     `${winner.id} elected`,
     `${winner.id} told`,
     `${other.id} elected`,
     `${other.id} told`,
   ]);
-  // Now and then one is still there just after closing, and then goes. Which one is not known.
-  await vi.waitFor(() => expect([a.load.watches, b.load.watches]).toEqual([0, 0]));
+  expect([a.load.watches, b.load.watches]).toEqual([0, 0]);
 });
 
 test('two candidates of one session do not both lead', async () => {
@@ -165,8 +166,9 @@ test('an operator names a candidate in line: the leader is told, all ahead go be
     (client, i) => new Election(client, '/e', { id: `c${i}`, appointable: true }),
   );
   const history: string[] = [];
+  const loops: Promise<void>[] = [];
   for (const [i, election] of elections.entries()) {
-    void campaign(election, history);
+    loops.push(campaign(election, history));
     await vi.waitFor(async () => expect(await election.candidates()).toHaveLength(i + 1), long);
   }
   const [first, , last] = elections as [Election, Election, Election];
@@ -181,7 +183,8 @@ test('an operator names a candidate in line: the leader is told, all ahead go be
   await vi.waitFor(async () => expect(await first.candidates()).toHaveLength(3), long);
   expect((await first.candidates())[0]!.id).toBe('c2');
   await Promise.all(elections.map((election) => election.close()));
-  await vi.waitFor(() => expect(clients.map(({ load }) => load.watches)).toEqual([0, 0, 0]));
+  await Promise.all(loops);
+  expect(clients.map(({ load }) => load.watches)).toEqual([0, 0, 0]);
 });
 
 test('an appointment of somebody who is not there changes nothing until it comes', async () => {

@@ -348,3 +348,40 @@ test('a taker that looked before another had the item takes it as it is now', as
   await item.confirm();
   expect(await theirs.size()).toEqual({ waiting: 0, claimed: 0 });
 });
+
+test.for(layouts)(
+  '%s: who goes on in a new session does not take what the next taker did for its own',
+  async (layout) => {
+    await using zk = await startZk();
+    const { client, mine, theirs } = await pair(zk, { layout, renew: true });
+    const acts: [string, (item: QueueItem) => Promise<void>][] = [
+      ['confirm', (item) => item.confirm()],
+      ['requeue', (item) => item.requeue()],
+      ['bury', (item) => item.bury()],
+    ];
+    const outcomes: unknown[] = [];
+    for (const [name, act] of acts) {
+      await theirs.put(name);
+      const item = await mine.take();
+      const session = client.sessionId;
+      await zk.expire(client);
+      await expect.poll(() => client.sessionId ?? session).not.toBe(session);
+      const next = await theirs.take();
+      await next.confirm();
+      // What it asks is refused by the server, and the refusal does not arrive.
+      loseReply(zk, multi);
+      const acting = failure(act(item));
+      const { code } = await acting;
+      outcomes.push([name, code, item.isHeld, next.tries]);
+      zk.link.onFrame = undefined;
+    }
+
+    expect(outcomes).toEqual([
+      ['confirm', 'CLAIM_LOST', false, 2],
+      ['requeue', 'CLAIM_LOST', false, 2],
+      ['bury', 'CLAIM_LOST', false, 2],
+    ]);
+    expect(await theirs.size()).toEqual({ waiting: 0, claimed: 0 });
+    expect(await theirs.dead.size()).toBe(0);
+  },
+);

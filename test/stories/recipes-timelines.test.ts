@@ -1,6 +1,16 @@
 /**
  * Timelines by which locks and elections elsewhere came to have two holders, step by step, and what
- * happens here instead. Those of an election alone stand in recipes-election-timelines.test.ts.
+ * happens here instead. Some stand in recipes-election-timelines.test.ts and recipes-lock-hard.test.ts.
+ *
+ *   CURATOR-498         a node that a dying session made is not taken for ours …       (elections)
+ *                       a node that the old session made, and whose reply was lost …   (locks)
+ *   CURATOR-504, -644   links that come and go in quick succession …
+ *                       an answer that comes after the candidate has gone …            (elections)
+ *   CURATOR-604         a holder with a new session is behind whoever waited …
+ *   CURATOR-620         a leader whose session was renewed stands behind its own old node … (elections)
+ *   CURATOR-645         two that lose their nodes at the same time settle …            (elections)
+ *   CURATOR-653         two that come back together and lose their nodes in turn …
+ *   CURATOR-696         a leader whose session the server has ended learns it …        (elections)
  */
 
 import { expect, test, vi } from 'vitest';

@@ -151,7 +151,7 @@ test('the first session is told of too, to whoever listens from the start', asyn
 });
 
 test('another client takes a session over by its identity, and the first one loses it', async () => {
-  await using zk = await startZk();
+  await using zk = await startZk({ since: '3.6' });
   const first = await zk.connect();
   await first.create('/mine', { mode: 'ephemeral' });
   const identity = first.identity!;
@@ -311,7 +311,7 @@ test('a server that falls silent is left, and the session goes on elsewhere', as
 
 test('an idle session is kept alive for longer than its timeout', async () => {
   await using zk = await startZk();
-  const client = await zk.connect({ sessionTimeoutMs: 1_000 });
+  const client = await zk.connect({ sessionTimeoutMs: 3_000 });
   const { timeoutMs } = client.identity!;
   const seen = states(client);
   const pings = Math.ceil((2 * timeoutMs) / (timeoutMs / 3));

@@ -1,9 +1,9 @@
 import { expect, test, vi } from 'vitest';
 import type { Client, WatchEvent } from '../../src/client/index.ts';
-import { reached, startZk, type Zk } from '../zk.ts';
+import { isBefore, reached, startZk, type Zk } from '../zk.ts';
 
 /** Whether events carry the transaction that caused them, as 3.9 says it. */
-const saysZxid = (zk: Zk) => !zk.version.startsWith('3.8');
+const saysZxid = (zk: Zk) => !isBefore(zk.version, '3.9');
 
 function recorder() {
   const events: WatchEvent[] = [];
@@ -102,7 +102,7 @@ test('a writer hears of its own change before its write is done', async () => {
 });
 
 test('a persistent watch hears of every change of its node and its children', async () => {
-  await using zk = await startZk();
+  await using zk = await startZk({ since: '3.6' });
   const [client, writer] = [await zk.connect(), await zk.witness()];
   const heard = recorder();
   await client.addWatch('/a', 'persistent', heard.listener);
@@ -125,7 +125,7 @@ test('a persistent watch hears of every change of its node and its children', as
 });
 
 test('a recursive watch hears of every change at and below its node, and of no list of children', async () => {
-  await using zk = await startZk();
+  await using zk = await startZk({ since: '3.6' });
   const [client, writer] = [await zk.connect(), await zk.witness()];
   const heard = recorder();
   await client.addWatch('/a', 'persistentRecursive', heard.listener);
@@ -141,7 +141,7 @@ test('a recursive watch hears of every change at and below its node, and of no l
 });
 
 test('the events of a multi come before its reply, in their order', async () => {
-  await using zk = await startZk();
+  await using zk = await startZk({ since: '3.6' });
   const client = await zk.connect();
   const heard = recorder();
   await client.addWatch('/', 'persistentRecursive', heard.listener);
@@ -177,7 +177,7 @@ test('watches are taken away by kind and by listener, and then hear nothing', as
 });
 
 test('all watches of a node can go at once, of every kind', async () => {
-  await using zk = await startZk();
+  await using zk = await startZk({ since: '3.6' });
   const client = await zk.connect();
   await client.create('/a');
   const heard = recorder();
@@ -199,7 +199,7 @@ test('all watches of a node can go at once, of every kind', async () => {
 });
 
 test('one kind of a node goes by itself, while the others stay', async () => {
-  await using zk = await startZk();
+  await using zk = await startZk({ since: '3.6' });
   const client = await zk.connect();
   await client.create('/a');
   const [persistent, recursive, data] = [recorder(), recorder(), recorder()];
@@ -219,7 +219,7 @@ test('one kind of a node goes by itself, while the others stay', async () => {
 });
 
 test('without a link, watches are forgotten here when that is asked for', async () => {
-  await using zk = await startZk();
+  await using zk = await startZk({ since: '3.6' });
   const client = await zk.connect();
   await client.create('/a');
   const heard = recorder();
@@ -236,7 +236,7 @@ test('without a link, watches are forgotten here when that is asked for', async 
 });
 
 test('after a reconnect all watches are there again, and one-shot ones tell of what they missed', async () => {
-  await using zk = await startZk();
+  await using zk = await startZk({ since: '3.6' });
   const [client, writer] = [await zk.connect(), await zk.witness()];
   for (const path of ['/changed', '/deleted', '/parent', '/quiet']) await client.create(path);
   const heard = recorder();
@@ -275,7 +275,7 @@ test('after a reconnect all watches are there again, and one-shot ones tell of w
 });
 
 test('100,000 watches survive a reconnect', { timeout: 60_000 }, async () => {
-  await using zk = await startZk();
+  await using zk = await startZk({ since: '3.6' });
   const [client, writer] = [await zk.connect({ sessionTimeoutMs: 20_000 }), await zk.witness()];
   const heard = recorder();
   const long = 'x'.repeat(60);
@@ -307,7 +307,7 @@ test('100,000 watches survive a reconnect', { timeout: 60_000 }, async () => {
 });
 
 test('what a listener throws is its own affair', async () => {
-  await using zk = await startZk();
+  await using zk = await startZk({ since: '3.6' });
   const client = await zk.connect();
   const thrown: unknown[] = [];
   const catcher = vi.fn((error: unknown) => thrown.push(error));

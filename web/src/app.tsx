@@ -19,7 +19,7 @@ import {
 } from './live.ts';
 import { DialogHost, Toasts } from './overlay.tsx';
 import { openPalette } from './palette.tsx';
-import { href, type Page, page, pages } from './router.ts';
+import { context, href, type Page, page, pages, visit } from './router.ts';
 import { serverTone } from './server-tone.ts';
 import { nextTheme, theme } from './theme.ts';
 import { login } from './transport.ts';
@@ -64,9 +64,16 @@ export function App() {
       <main class="alone">
         <Empty title="The console does not answer">
           <p>{failure.value}</p>
-          <button type="button" class="button main" onClick={() => location.reload()}>
-            Try again
-          </button>
+          <div class="row">
+            <button type="button" class="button main" onClick={() => location.reload()}>
+              Try again
+            </button>
+            {context === null ? null : (
+              <button type="button" class="button" onClick={() => visit(null)}>
+                Leave the context {context}
+              </button>
+            )}
+          </div>
         </Empty>
       </main>
     );
@@ -88,7 +95,7 @@ export function App() {
 function Rail() {
   return (
     <nav class="rail" aria-label="Pages">
-      <a class="brand" href="/overview">
+      <a class="brand" href={href('overview')}>
         <img src="/icon.svg" alt="" />
         <span>drover</span>
       </a>
@@ -120,6 +127,18 @@ function Bar() {
   const state = link.value?.state ?? 'connecting';
   return (
     <header class="bar">
+      {session.value?.features.contexts ? (
+        <button
+          type="button"
+          class="button"
+          title="look at another context"
+          onClick={() => void import('./contexts.tsx').then(({ openContexts }) => openContexts())}
+        >
+          {/^context (.+)$/.exec(session.value.origin)?.[1] ?? 'Contexts'}{' '}
+          <span aria-hidden="true">▾</span>
+          <span class="sr">, switch context</span>
+        </button>
+      ) : null}
       <span class="mono clip" title={session.value?.origin}>
         {session.value?.servers}
       </span>
@@ -201,7 +220,8 @@ function Body() {
   const [, redraw] = useState(0);
   const [broken, setBroken] = useState<string | null>(null);
   useEffect(() => {
-    document.title = `${name ? titles[name] : 'Not found'} · drover`;
+    const where = context === null ? '' : `${context} · `;
+    document.title = `${name ? titles[name] : 'Not found'} · ${where}drover`;
     setBroken(null);
     if (name === null || loaded.has(name)) return;
     loaders[name]().then(

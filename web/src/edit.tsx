@@ -19,7 +19,8 @@ export function Editor(props: {
         onSave: () => latest.current.onSave(),
       });
     },
-    [props.isJson],
+    // Once: a new editor while somebody types would lose the place and what can be undone.
+    [],
   );
   const latest = useRef(props);
   latest.current = props;

@@ -82,7 +82,7 @@ export function mountEditor(
     onSave: () => void;
   },
 ): Mounted {
-  return mount(parent, options.text, [
+  const { view, ...mounted } = mount(parent, options.text, [
     base,
     history(),
     foldGutter(),
@@ -105,6 +105,8 @@ export function mountEditor(
       if (update.docChanged) options.onChange(update.state.doc.toString());
     }),
   ]);
+  view.focus(); // who asked to edit can type at once
+  return mounted;
 }
 
 export function mountDiff(
@@ -124,12 +126,16 @@ export function mountDiff(
   ]);
 }
 
-function mount(parent: HTMLElement, text: string, extensions: Extension): Mounted {
+function mount(
+  parent: HTMLElement,
+  text: string,
+  extensions: Extension,
+): Mounted & { readonly view: EditorView } {
   const root = parent.shadowRoot ?? parent.attachShadow({ mode: 'open' });
   const view = new EditorView({
     state: EditorState.create({ doc: text, extensions }),
     parent: root,
     root,
   });
-  return { destroy: () => view.destroy() };
+  return { view, destroy: () => view.destroy() };
 }

@@ -4,6 +4,7 @@
  * except Ctrl-K (Meta-K), which opens the palette from anywhere.
  */
 import { useEffect } from 'preact/hooks';
+import { session } from './live.ts';
 import { Dialog, isDialogOpen, openDialog } from './overlay.tsx';
 import { openPalette } from './palette.tsx';
 import { go, href, type Page } from './router.ts';
@@ -35,6 +36,14 @@ const everywhere: Keys = {
     run: () => document.querySelector<HTMLElement>('[data-filter]')?.focus(),
   },
   T: { about: 'next theme', run: nextTheme },
+  C: {
+    about: 'switch context',
+    run: () => {
+      if (session.value?.features.contexts) {
+        void import('./contexts.tsx').then(({ openContexts }) => openContexts());
+      }
+    },
+  },
 };
 
 export function useKeys(keys: Keys): void {
@@ -79,8 +88,10 @@ export function startKeys(): void {
     for (const keys of [...local, everywhere]) {
       const key = Object.hasOwn(keys, event.key) ? keys[event.key] : undefined;
       if (!key) continue;
-      // Enter and space belong to the button or link that has the focus.
-      const isControl = (event.target as Element).closest?.('a, button, summary, [role=option]');
+      // Enter and space belong to the button, link or box that has the focus.
+      const isControl = (event.target as Element).closest?.(
+        'a, button, summary, input, [role=option]',
+      );
       if (isControl && (event.key === 'Enter' || event.key === ' ')) return;
       event.preventDefault();
       key.run();
@@ -93,7 +104,8 @@ function Help() {
   const rows = [...local].flatMap((keys) => Object.entries(keys));
   return (
     <Dialog title="Keys">
-      <div class="body">
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, so keys must reach it */}
+      <section class="body" tabIndex={0} aria-label="All keys">
         <dl class="facts">
           {[...rows, ...Object.entries(everywhere)].map(([key, { about }]) => (
             <>
@@ -116,7 +128,7 @@ function Help() {
             </>
           ))}
         </dl>
-      </div>
+      </section>
     </Dialog>
   );
 }

@@ -22,7 +22,7 @@ import type {
 } from '../../src/console/api.ts';
 import { follow } from './sse.ts';
 import type { ServerEvent } from './sse-parser.ts';
-import { enter, get, Refusal, whoAmI } from './transport.ts';
+import { enter, get, inContext, Refusal, whoAmI } from './transport.ts';
 
 const changesMax = 200;
 const pointsMax = 400;
@@ -65,6 +65,9 @@ function announce(topic: Topic): void {
   for (const listener of [...asked]) listener(topic);
 }
 
+/** A place that was opened a moment ago knows only now whether changes come by themselves. */
+const isKnownLive = () => session.value?.features.live !== false;
+
 let run: string | null = null;
 let wasDown = false;
 
@@ -72,7 +75,7 @@ const handlers: { [K in StreamKind]: (data: StreamEvents[K]) => void } = {
   hello: (data) => {
     link.value = data.link;
     if (wasDown || (run !== null && run !== data.run)) announce('all');
-    if (run !== null && run !== data.run) void refreshSession();
+    if ((run !== null && run !== data.run) || !isKnownLive()) void refreshSession();
     run = data.run;
     wasDown = false;
   },
@@ -81,7 +84,10 @@ const handlers: { [K in StreamKind]: (data: StreamEvents[K]) => void } = {
     zxid.value = data.zxid;
     for (const listener of [...watchers]) listener(data.changes);
   },
-  resync: () => announce('all'),
+  resync: () => {
+    announce('all');
+    if (!isKnownLive()) void refreshSession();
+  },
   link: (data) => {
     link.value = data;
   },
@@ -144,7 +150,7 @@ export function listen(): void {
   if (isListening) return;
   isListening = true;
   void follow(
-    '/api/events',
+    inContext('/api/events'),
     {
       onEvent: take,
       onUp: () => {

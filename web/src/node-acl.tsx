@@ -3,10 +3,18 @@
  * leaves it out, and keeps the one that stands there where an entry comes back unchanged.
  */
 import { useEffect, useState } from 'preact/hooks';
-import type { AclEntry, BodyOf, ChangedView, NodeView } from '../../src/console/api.ts';
+import type {
+  AclEntry,
+  BodyOf,
+  ChangedView,
+  DeletePreview,
+  NodeView,
+} from '../../src/console/api.ts';
+import { count, plural, visible } from './format.ts';
 import { canWrite } from './live.ts';
-import { tell, tellError } from './overlay.tsx';
-import { post } from './transport.ts';
+import { isTyped } from './node-dialogs.tsx';
+import { closeDialog, Dialog, openDialog, tell, tellError } from './overlay.tsx';
+import { at, get, post } from './transport.ts';
 import { Empty } from './ui.tsx';
 
 const rights = [
@@ -26,21 +34,20 @@ export function NodeAcl(props: { readonly node: NodeView; readonly reload: () =>
   const entries = draft ?? node.acl;
   const put = (index: number, entry: AclEntry | null) =>
     setDraft(entries.flatMap((old, at) => (at === index ? (entry ? [entry] : []) : [old])));
-  const save = async () => {
-    const body: BodyOf<'acl'> = {
-      path: node.path,
-      acl: entries.map((entry) => ({ ...entry })),
-      version: node.stat.aversion,
-      recursive: isRecursive,
-    };
-    try {
-      await post<ChangedView>('/api/node/acl', body);
-      tell(`The ACL of ${node.path} is set.`);
-      setDraft(null);
-      props.reload();
-    } catch (error) {
-      tellError(error);
-    }
+  const body: BodyOf<'acl'> = {
+    path: node.path,
+    acl: entries.map((entry) => ({ ...entry })),
+    version: node.stat.aversion,
+    recursive: isRecursive,
+  };
+  const done = () => {
+    tell(`The ACL of ${visible(node.path)} is set.`);
+    setDraft(null);
+    props.reload();
+  };
+  const save = () => {
+    if (isRecursive) openDialog(() => <Below body={body} onDone={done} />);
+    else post<ChangedView>('/api/node/acl', body).then(done, tellError);
   };
   const isEditable = canWrite();
   return (
@@ -144,14 +151,99 @@ export function NodeAcl(props: { readonly node: NodeView; readonly reload: () =>
           <button
             type="button"
             class="button main"
-            disabled={!draft || entries.some(({ perms }) => perms === '')}
-            onClick={() => void save()}
+            disabled={!(draft || isRecursive) || entries.some(({ perms }) => perms === '')}
+            onClick={save}
           >
             Set ACL
           </button>
         </div>
       ) : null}
     </>
+  );
+}
+
+/** Before all below is set as well: how many that are, some of them by name, and the name typed. */
+function Below(props: { readonly body: BodyOf<'acl'>; readonly onDone: () => void }) {
+  const { body } = props;
+  const [preview, setPreview] = useState<DeletePreview | null>(null);
+  const [typed, setTyped] = useState('');
+  const [error, setError] = useState<string | null>(null);
+  useEffect(() => {
+    get<DeletePreview>(at('/api/node/below', { path: body.path })).then(
+      setPreview,
+      (failure: Error) => setError(failure.message),
+    );
+  }, []);
+  const set = async () => {
+    if (preview === null) return;
+    const { confirm } = preview;
+    try {
+      await post<ChangedView>('/api/node/acl', { ...body, confirm, count: preview.count });
+      closeDialog();
+      props.onDone();
+    } catch (failure) {
+      setError((failure as Error).message);
+    }
+  };
+  const isReady = preview !== null && !preview.isTooMany && isTyped(typed, preview.confirm);
+  return (
+    <Dialog
+      title={`Set the ACL of ${visible(body.path)} and everything below`}
+      onSubmit={() => isReady && void set()}
+      footer={
+        <>
+          <button type="button" class="button" onClick={closeDialog}>
+            Cancel
+          </button>
+          <button type="submit" class="button danger" disabled={!isReady}>
+            {preview ? `Set ${plural(preview.count, 'ACL')}` : 'Set'}
+          </button>
+        </>
+      }
+    >
+      <div class="body">
+        {preview ? (
+          <>
+            <p>
+              <strong>{plural(preview.count, 'node')}</strong> would get{' '}
+              <code>
+                {body.acl.map(({ scheme, id, perms }) => `${scheme}:${id}:${perms}`).join(', ')}
+              </code>
+              , whatever each has now.
+            </p>
+            <pre class="data">
+              {preview.sample.map(visible).join('\n')}
+              {preview.count > preview.sample.length
+                ? `\n… and ${count(preview.count - preview.sample.length)} more`
+                : ''}
+            </pre>
+            {preview.isTooMany ? (
+              <p class="note bad">That is more than one change takes. Use the command line.</p>
+            ) : (
+              <label>
+                <span>
+                  Type <code>{visible(preview.confirm)}</code> to set them
+                </span>
+                <input
+                  class="field mono"
+                  value={typed}
+                  autocomplete="off"
+                  spellcheck={false}
+                  onInput={(event) => setTyped(event.currentTarget.value)}
+                />
+              </label>
+            )}
+          </>
+        ) : error === null ? (
+          <p class="soft">Counting…</p>
+        ) : null}
+        {error === null ? null : (
+          <p class="note bad" role="alert">
+            {error}
+          </p>
+        )}
+      </div>
+    </Dialog>
   );
 }
 

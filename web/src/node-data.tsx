@@ -18,7 +18,7 @@ import {
   views,
 } from './decode.ts';
 import { Diff, Editor } from './edit.tsx';
-import { bytes as size } from './format.ts';
+import { bytes as size, visible } from './format.ts';
 import { useKeys } from './keys.tsx';
 import { canWrite } from './live.ts';
 import { closeDialog, Dialog, openDialog, tell } from './overlay.tsx';
@@ -148,7 +148,7 @@ function Drafting(props: {
       <Editor
         text={draft.text}
         isJson={draft.as === 'text' && /^\s*[[{]/.test(draft.text)}
-        label={`Data of ${node.path}`}
+        label={`Data of ${visible(node.path)}`}
         onChange={(text) => setDraft({ ...draft, text })}
         onSave={review}
       />
@@ -191,7 +191,7 @@ function Review(props: {
     try {
       const { stat } = await post<ChangedView>('/api/node/set', body);
       closeDialog();
-      tell(`Saved ${node.path} as version ${stat?.version ?? '?'}.`);
+      tell(`Saved ${visible(node.path)} as version ${stat?.version ?? '?'}.`);
       props.onSaved();
     } catch (failure) {
       setBusy(false);
@@ -205,7 +205,7 @@ function Review(props: {
   };
   return (
     <Dialog
-      title={`Save ${node.path}`}
+      title={`Save ${visible(node.path)}`}
       class="wide"
       onSubmit={() => void save()}
       footer={
@@ -216,6 +216,8 @@ function Review(props: {
           <button
             type="submit"
             class="button main"
+            // biome-ignore lint/a11y/noAutofocus: a dialog takes the focus anyway, and this is what it asks
+            autoFocus
             disabled={isBusy || props.before === draft.text}
           >
             Save as version {node.stat.version + 1}

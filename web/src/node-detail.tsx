@@ -2,10 +2,20 @@
  * One node, whole: data, stat, ACL, children, history. Which of these is in front is the URL's `tab`.
  * Asked for again whenever the stream tells that the node or its children changed.
  */
-import type { HistoryView, NodeView, StatView } from '../../src/console/api.ts';
+import type { HistoryView, NodeView, NodeWatchesView, StatView } from '../../src/console/api.ts';
 import { asText, fromBase64 } from './decode.ts';
 import { Diff } from './edit.tsx';
-import { ago, bytes, count, duration, joinPath, parentOf, time, visible } from './format.ts';
+import {
+  ago,
+  bytes,
+  count,
+  duration,
+  joinPath,
+  parentOf,
+  plural,
+  time,
+  visible,
+} from './format.ts';
 import { useKeys } from './keys.tsx';
 import { canWrite, nowMs, session, useAnswer } from './live.ts';
 import { NodeAcl } from './node-acl.tsx';
@@ -16,8 +26,14 @@ import { tell, tellError } from './overlay.tsx';
 import { go, href, param, turn } from './router.ts';
 import { at } from './transport.ts';
 import { Badge, Empty, Facts } from './ui.tsx';
+import { Unknown } from './unknown.tsx';
 
-const tabs = ['data', 'stat', 'acl', 'children', 'history'] as const;
+const tabs = ['data', 'stat', 'acl', 'children', 'watches', 'history'] as const;
+
+/** Also from where nothing may be changed: what counts is where it goes. */
+const mayCopy = () => session.value?.features.copy === true && session.value.role === 'editor';
+const copyTo = (paths: readonly string[]) =>
+  void import('./node-copy.tsx').then(({ askCopy }) => askCopy(paths));
 
 interface Props {
   readonly path: string;
@@ -34,8 +50,9 @@ export function NodeDetail({ path, marked, onMark, onUnmark }: Props) {
       change.path === path || (change.type !== 'dataChanged' && parentOf(change.path) === path),
   );
   const tab = tabs.find((one) => one === param('tab')) ?? 'data';
+  const chosen = marked.size > 0 ? [...marked] : [path];
   const remove = () => {
-    const paths = marked.size > 0 ? [...marked] : [path];
+    const paths = chosen;
     if (!canWrite() || paths.includes('/')) return;
     askDelete(paths, () => {
       onUnmark();
@@ -51,7 +68,14 @@ export function NodeDetail({ path, marked, onMark, onUnmark }: Props) {
     '2': { about: 'stat', run: () => turn({ tab: 'stat' }) },
     '3': { about: 'ACL', run: () => turn({ tab: 'acl' }) },
     '4': { about: 'children', run: () => turn({ tab: 'children' }) },
-    '5': { about: 'history', run: () => turn({ tab: 'history' }) },
+    '5': { about: 'watches', run: () => turn({ tab: 'watches' }) },
+    '6': { about: 'history', run: () => turn({ tab: 'history' }) },
+    x: { about: 'export the node, or those marked', run: () => void exportNodes(chosen) },
+    p: {
+      about: 'copy the node, or those marked, elsewhere',
+      run: () => mayCopy() && copyTo(chosen),
+    },
+    i: { about: 'import below', run: () => canWrite() && askImport(path) },
   });
   // While another node is on its way, the one before must not stand under its name.
   const value = node.value?.path === path ? node.value : null;
@@ -64,9 +88,14 @@ export function NodeDetail({ path, marked, onMark, onUnmark }: Props) {
           {value?.meaning ? <Badge tone="accent">{value.meaning}</Badge> : null}
           <span class="grow" />
           <Copy path={path} />
-          <button type="button" class="button small" onClick={() => void exportNodes(path)}>
-            Export
+          <button type="button" class="button small" onClick={() => void exportNodes(chosen)}>
+            Export{marked.size > 0 ? ` ${marked.size} marked` : ''}
           </button>
+          {mayCopy() ? (
+            <button type="button" class="button small" onClick={() => copyTo(chosen)}>
+              Copy{marked.size > 0 ? ` ${marked.size} marked` : ''} to…
+            </button>
+          ) : null}
           {canWrite() ? (
             <>
               <button type="button" class="button small" onClick={() => askImport(path)}>
@@ -119,6 +148,8 @@ export function NodeDetail({ path, marked, onMark, onUnmark }: Props) {
           <NodeAcl node={value} reload={node.reload} />
         ) : tab === 'children' ? (
           <NodeChildren node={value} marked={marked} onMark={onMark} />
+        ) : tab === 'watches' ? (
+          <Watches path={path} />
         ) : (
           <History path={path} version={value.stat.version} />
         )}
@@ -226,6 +257,46 @@ function Stat({ stat }: { readonly stat: StatView }) {
         ['children', count(stat.numChildren)],
       ]}
     />
+  );
+}
+
+function Watches(props: { readonly path: string }) {
+  const watches = useAnswer<NodeWatchesView>(at('/api/node/watches', { path: props.path }), [
+    'servers',
+  ]);
+  const view = watches.value?.path === props.path ? watches.value : null;
+  if (watches.error) return <p class="note bad">{watches.error.message}</p>;
+  if (!view) return null;
+  return (
+    <>
+      {view.sessions === null ? (
+        <Empty title="No server tells who watches this node" />
+      ) : view.sessions.length === 0 ? (
+        <Empty title="Nobody watches this node">
+          A recursive watch on a node above is listed there.
+        </Empty>
+      ) : (
+        <>
+          <p>
+            {plural(view.sessions.length, 'session')}
+            {view.kinds && view.kinds.length > 0 ? ` · ${view.kinds.join(', ')}` : ''}
+          </p>
+          <ul>
+            {view.sessions.slice(0, 200).map((name) => (
+              <li key={name}>
+                <a class="mono" href={href('sessions', { name })}>
+                  {name}
+                </a>
+              </li>
+            ))}
+          </ul>
+          {view.sessions.length > 200 ? (
+            <p class="soft">and {count(view.sessions.length - 200)} more</p>
+          ) : null}
+        </>
+      )}
+      <Unknown list={view.unknown} />
+    </>
   );
 }
 

@@ -11,7 +11,7 @@ import type {
   ImportView,
 } from '../../src/console/api.ts';
 import { toBase64 } from './decode.ts';
-import { count, joinPath, plural, visible } from './format.ts';
+import { count, joinPath, parentOf, plural, visible } from './format.ts';
 import { closeDialog, Dialog, openDialog, tell, tellError } from './overlay.tsx';
 import { go, href } from './router.ts';
 import { at, get, post } from './transport.ts';
@@ -52,6 +52,10 @@ function Failure(props: { readonly text: string | null }) {
   );
 }
 
+/** As it is, or as it is shown: a name with controls in it can't be typed otherwise. */
+export const isTyped = (typed: string, wanted: string) =>
+  typed === wanted || typed === visible(wanted);
+
 function Create(props: { readonly parent: string }) {
   const [name, setName] = useState('');
   const [text, setText] = useState('');
@@ -69,7 +73,7 @@ function Create(props: { readonly parent: string }) {
     try {
       const { path } = await post<ChangedView>('/api/node/create', body);
       closeDialog();
-      tell(`Created ${path}.`);
+      tell(`Created ${visible(path)}.`);
       go(href('tree', { path }));
     } catch (failure) {
       setError((failure as Error).message);
@@ -147,7 +151,7 @@ function Delete(props: { readonly paths: readonly string[]; readonly onDone: () 
     if (!preview) return;
     const body: BodyOf<'delete'> = {
       paths: [...props.paths],
-      confirm: typed,
+      confirm: preview.confirm,
       count: preview.count,
     };
     try {
@@ -159,7 +163,7 @@ function Delete(props: { readonly paths: readonly string[]; readonly onDone: () 
       setError((failure as Error).message);
     }
   };
-  const isReady = preview !== null && !preview.isTooMany && typed === preview.confirm;
+  const isReady = preview !== null && !preview.isTooMany && isTyped(typed, preview.confirm);
   return (
     <Dialog
       title={
@@ -220,22 +224,45 @@ function Delete(props: { readonly paths: readonly string[]; readonly onDone: () 
   );
 }
 
-/** Hands the nodes below `path` to the reader as a file. */
-export async function exportNodes(path: string): Promise<void> {
+/** Hands nodes, each with all below it, to the reader as one file; `Import` reads it. */
+export async function exportNodes(paths: readonly string[]): Promise<void> {
   try {
-    const view = await get<ExportView>(at('/api/export', { path }));
+    const root = paths.length === 1 ? paths[0]! : commonParent(paths);
+    const views: ExportView[] = [];
+    for (const path of paths) views.push(await get<ExportView>(at('/api/export', { path })));
+    const view: ExportView = {
+      path: root,
+      nodes: views.flatMap(({ path, nodes }) =>
+        nodes.map((node) => ({
+          ...node,
+          path: `${path.slice(root === '/' ? 0 : root.length)}${node.path}`,
+        })),
+      ),
+      isCut: views.some(({ isCut }) => isCut),
+      skippedEphemerals: views.reduce((sum, one) => sum + one.skippedEphemerals, 0),
+    };
     if (view.isCut) tell('Only the first 10,000 nodes are in the file.');
     const url = URL.createObjectURL(
       new Blob([JSON.stringify(view, null, 2)], { type: 'application/json' }),
     );
     const anchor = document.createElement('a');
     anchor.href = url;
-    anchor.download = `${path === '/' ? 'root' : path.slice(1).replaceAll(/[^\w.-]+/g, '-')}.json`;
+    anchor.download = `${root === '/' ? 'root' : root.slice(1).replaceAll(/[^\w.-]+/g, '-')}.json`;
     anchor.click();
     setTimeout(() => URL.revokeObjectURL(url), 10_000);
+    tell(`Exported ${plural(view.nodes.length, 'node')}.`);
   } catch (error) {
     tellError(error);
   }
+}
+
+/** The nearest node that all of them stand below. */
+function commonParent(paths: readonly string[]): string {
+  let parent = parentOf(paths[0]!);
+  while (parent !== '/' && !paths.every((path) => path.startsWith(`${parent}/`))) {
+    parent = parentOf(parent);
+  }
+  return parent;
 }
 
 const conflicts = ['fail', 'skip', 'overwrite'] as const;

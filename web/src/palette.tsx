@@ -1,16 +1,18 @@
 /**
- * The palette (Ctrl-K): pages, paths and commands behind one field.
+ * The palette (Ctrl-K): pages, paths, commands and contexts behind one field.
  *
- * What starts with "/" is a path, and its children are offered as it is typed; all else is looked for in
+ * What starts with "/" is a path, and those like it are offered as it is typed (/br/to is /brokers/topics); all else is looked for in
  * the pages and in the command table, which is the command line's own. Enter opens what is marked.
  */
 import { signal } from '@preact/signals';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import type { ChildrenView, CommandView } from '../../src/console/api.ts';
-import { joinPath, visible } from './format.ts';
+import type { CommandView, ContextsView, ContextView } from '../../src/console/api.ts';
+import { visible } from './format.ts';
+import { session } from './live.ts';
 import { closeDialog, Dialog, openDialog } from './overlay.tsx';
-import { go, href, pages } from './router.ts';
-import { at, get } from './transport.ts';
+import { usePathsLike } from './path-bar.tsx';
+import { context, go, href, pages } from './router.ts';
+import { get } from './transport.ts';
 
 interface Entry {
   readonly key: string;
@@ -22,6 +24,7 @@ interface Entry {
 
 const entriesMax = 40;
 const commands = signal<readonly CommandView[] | null>(null);
+const contexts = signal<readonly ContextView[]>([]);
 
 export function openPalette(): void {
   openDialog(() => <Palette />);
@@ -60,6 +63,13 @@ function known(text: string): Entry[] {
       kind: writes ? 'command · writes' : 'command',
       to: href('shell', { line: name }),
     })),
+    ...contexts.value.map(({ name, servers, origin }) => ({
+      key: `place ${name}`,
+      label: name === null ? origin : `context ${name}`,
+      about: visible(servers),
+      kind: 'context',
+      to: href('overview', { context: name ?? '' }),
+    })),
   ];
   if (text === '') return all.slice(0, entriesMax);
   return all
@@ -73,49 +83,19 @@ function known(text: string): Entry[] {
     .map(({ entry }) => entry);
 }
 
-function usePaths(text: string): readonly Entry[] {
-  const [found, setFound] = useState<readonly Entry[]>([]);
-  useEffect(() => {
-    if (!text.startsWith('/')) {
-      setFound([]);
-      return;
-    }
-    const slash = text.lastIndexOf('/');
-    const parent = slash === 0 ? '/' : text.slice(0, slash);
-    const controller = new AbortController();
-    const timer = setTimeout(() => {
-      get<ChildrenView>(
-        at('/api/children', { path: parent, limit: entriesMax, filter: text.slice(slash + 1) }),
-        controller.signal,
-      ).then(
-        ({ rows }) =>
-          setFound(
-            rows.map(({ name }) => {
-              const path = joinPath(parent, name);
-              return {
-                key: path,
-                label: visible(path),
-                about: '',
-                kind: 'path',
-                to: href('tree', { path }),
-              };
-            }),
-          ),
-        () => controller.signal.aborted || setFound([]),
-      );
-    }, 80);
-    return () => {
-      clearTimeout(timer);
-      controller.abort();
-    };
-  }, [text]);
-  return found;
-}
-
 function Palette() {
   const [text, setText] = useState('');
   const [marked, setMarked] = useState(0);
   const list = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (!session.value?.features.contexts) return;
+    get<ContextsView>('/api/contexts').then(
+      (view) => {
+        contexts.value = view.contexts.filter(({ name }) => name !== context);
+      },
+      () => {}, // they are in the top bar too, which says what is wrong
+    );
+  }, []);
   useEffect(() => {
     if (commands.value !== null) return;
     get<CommandView[]>('/api/commands').then(
@@ -127,7 +107,13 @@ function Palette() {
       },
     );
   }, []);
-  const paths = usePaths(text);
+  const paths = usePathsLike(text, entriesMax).map((path) => ({
+    key: path,
+    label: visible(path),
+    about: '',
+    kind: 'path',
+    to: href('tree', { path }),
+  }));
   const typed: Entry[] =
     text.startsWith('/') && text.length > 1
       ? [

@@ -26,6 +26,14 @@ export type Query = Readonly<Record<string, string | undefined>>;
 
 const url = signal(new URL(location.href));
 
+const contextIn = (address: URL) => address.searchParams.get('context') || null;
+
+/**
+ * The saved context that is looked at; null: where the console was started for. It stays from page to page,
+ * in the address; another one is another page load, so that nothing of the one before is left.
+ */
+export const context = contextIn(url.value);
+
 export const page = computed<Page | null>(() => {
   const name = url.value.pathname.slice(1);
   if (name === '') return 'overview';
@@ -41,8 +49,9 @@ export function param(name: string): string | null {
 
 export function href(to: Page, parameters: Query = {}): string {
   const search = new URLSearchParams();
-  for (const [name, value] of Object.entries(parameters)) {
-    if (value !== undefined && value !== '') search.set(name, value);
+  for (const [name, value] of Object.entries({ context: context ?? '', ...parameters })) {
+    const isOwnPlace = name === 'context' && value === '' && context !== null;
+    if (value !== undefined && (value !== '' || isOwnPlace)) search.set(name, value);
   }
   // Slashes are legal in a query, and paths are what people read in these.
   const text = search.toString().replaceAll('%2F', '/');
@@ -51,6 +60,13 @@ export function href(to: Page, parameters: Query = {}): string {
 
 export function go(to: string, how: 'push' | 'replace' = 'push'): void {
   const next = new URL(to, location.href);
+  if (!next.searchParams.has('context') && context !== null) {
+    next.searchParams.set('context', context);
+  }
+  if (contextIn(next) !== context) {
+    location.assign(next);
+    return;
+  }
   if (next.href === url.value.href) return;
   if (how === 'push') history.pushState(null, '', next);
   else history.replaceState(null, '', next);
@@ -63,9 +79,20 @@ export function turn(parameters: Query, how: 'push' | 'replace' = 'push'): void 
   go(href(page.value ?? 'overview', { ...merged, ...parameters }), how);
 }
 
+/** The same page elsewhere, loaded anew. */
+export function visit(name: string | null): void {
+  location.assign(`/${page.value ?? 'overview'}?context=${encodeURIComponent(name ?? '')}`);
+}
+
 export function startRouter(): void {
+  if (context === null && url.value.searchParams.has('context')) {
+    url.value.searchParams.delete('context');
+    history.replaceState(null, '', url.value);
+  }
   addEventListener('popstate', () => {
-    url.value = new URL(location.href);
+    const now = new URL(location.href);
+    if (contextIn(now) !== context) location.reload();
+    else url.value = now;
   });
   document.addEventListener('click', (event) => {
     if (event.defaultPrevented || event.button !== 0) return;

@@ -6,6 +6,7 @@
  * Every failure is a `Refusal` with a code and a sentence, whether the server or the network said no.
  */
 import type { ErrorView, SessionView } from '../../src/console/api.ts';
+import { context } from './router.ts';
 
 export class Refusal extends Error {
   override readonly name = 'Refusal';
@@ -44,10 +45,20 @@ function known(view: SessionView): SessionView {
   return view;
 }
 
+/** Every request says which context it is for; one that names another keeps it. */
+export function inContext(path: string, name: string | null = context): string {
+  if (/[?&]context=/.test(path) || (name === null && context === null)) return path;
+  return `${path}${path.includes('?') ? '&' : '?'}context=${encodeURIComponent(name ?? '')}`;
+}
+
 async function send<T>(path: string, init: RequestInit): Promise<T> {
   let response: Response;
   try {
-    response = await fetch(path, { ...init, credentials: 'same-origin', cache: 'no-store' });
+    response = await fetch(inContext(path), {
+      ...init,
+      credentials: 'same-origin',
+      cache: 'no-store',
+    });
   } catch (error) {
     if ((error as Error).name === 'AbortError') throw error;
     throw new Refusal('UNREACHABLE', 'The console does not answer. Is it still running?', 0);

@@ -3,7 +3,7 @@
  * view, kept true by what the stream tells. The node in front is the URL's `path`.
  *
  * Rows that changed flash. A path that the URL names is opened down to it, however many siblings it has:
- * its place among them is found by halving, about eighteen small questions for 300,000.
+ * one question for each level, for the page of children that the next name stands on.
  */
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { ChangeView, ChildRow, ChildrenView } from '../../src/console/api.ts';
@@ -17,7 +17,6 @@ import { pageRows, TreeModel, type TreeRow } from './tree-model.ts';
 import { useVirtual } from './virtual.ts';
 
 const rowPx = 24;
-const halvingsMax = 40;
 
 interface Props {
   readonly path: string;
@@ -46,12 +45,18 @@ export function TreeView({ path, marked, onMark }: Props) {
     busy.current.set(key, started);
     return started;
   };
-  const fetchPage = async (branch: string, page: number) => {
+  const loadAround = async (branch: string, name: string) => {
+    await fetchRows(branch, { around: name });
+    redraw();
+  };
+  const fetchPage = (branch: string, page: number) =>
+    fetchRows(branch, { offset: page * pageRows });
+  const fetchRows = async (branch: string, where: { offset?: number; around?: string }) => {
     try {
       const view = await get<ChildrenView>(
-        at('/api/children', { path: branch, offset: page * pageRows, limit: pageRows }),
+        at('/api/children', { path: branch, limit: pageRows, ...where }),
       );
-      model.put(branch, view.total, page * pageRows, view.rows);
+      model.put(branch, view.total, view.offset, view.rows);
     } catch (error) {
       // Gone in the meantime: its parent's pages, asked for by the same change, no longer show it.
       if (branch !== '/') model.close(branch);
@@ -83,7 +88,7 @@ export function TreeView({ path, marked, onMark }: Props) {
   useEffect(() => {
     let isOver = false;
     void (async () => {
-      await reveal(model, path, load, () => isOver);
+      await reveal(model, path, loadAround, () => isOver);
       if (isOver) return;
       redraw();
       const row = model.indexOf(path);
@@ -260,7 +265,7 @@ function heed(model: TreeModel<ChildRow>, flashed: Map<string, number>, change: 
 async function reveal(
   model: TreeModel<ChildRow>,
   path: string,
-  load: (branch: string, page: number) => Promise<void>,
+  loadAround: (branch: string, name: string) => Promise<void>,
   isOver: () => boolean,
 ): Promise<void> {
   if (path === '/' || model.indexOf(path) !== null) return;
@@ -268,36 +273,11 @@ async function reveal(
   let branch = '/';
   for (const name of names) {
     const next = branch === '/' ? `/${name}` : `${branch}/${name}`;
-    if (model.indexOf(next) === null) {
-      await load(branch, 0);
-      if (model.indexOf(next) === null) {
-        const index = await placeOf(branch, name);
-        if (index === null || isOver()) return;
-        await load(branch, Math.floor(index / pageRows));
-      }
-    }
-    if (isOver()) return;
+    if (model.indexOf(next) === null) await loadAround(branch, name);
+    if (isOver() || model.indexOf(next) === null) return;
     if (next !== path) model.open(next);
     branch = next;
   }
-}
-
-async function placeOf(branch: string, name: string): Promise<number | null> {
-  let low = 0;
-  let high = Number.POSITIVE_INFINITY;
-  for (let round = 0; round < halvingsMax && low < high; round += 1) {
-    const middle = high === Number.POSITIVE_INFINITY ? 0 : Math.floor((low + high) / 2);
-    const view = await get<ChildrenView>(
-      at('/api/children', { path: branch, offset: middle, limit: 1 }),
-    );
-    if (high === Number.POSITIVE_INFINITY) high = view.total;
-    const found = view.rows[0]?.name;
-    if (found === undefined) return null;
-    if (found === name) return middle;
-    if (found < name) low = middle + 1;
-    else high = middle;
-  }
-  return null;
 }
 
 export const shortName = (path: string) => visible(nameOf(path));

@@ -79,7 +79,7 @@ export const nodeCommands: Readonly<Record<string, Command>> = {
       stat, version,
       { flags: '-b', about: 'the data is base64' },
       file,
-      { flags: '--at <keys=value>', about: 'sets one value inside its JSON' },
+      { flags: '--at <keys=value>', about: 'sets one value inside its JSON; --at keys value too' },
     ],
     args: ['path'],
     writes: true,

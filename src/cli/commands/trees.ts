@@ -66,7 +66,7 @@ export const treeCommands: Readonly<Record<string, Command>> = {
   },
   diff: {
     usage: 'diff <left> <right>',
-    about: 'compares two subtrees, /path or zk://host:port/path; ends with 1 where they differ',
+    about: 'compares two subtrees: /path, zk://host:port/path, json://file or file://folder; ends with 1 where they differ',
     group: 'trees',
     options: [{ flags: '--acl', about: 'the ACLs too' }],
     args: ['path'],

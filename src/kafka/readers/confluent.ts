@@ -6,100 +6,85 @@
  *   const source = new ConfluentSource(Kafka.KafkaConsumer, { 'bootstrap.servers': '127.0.0.1:9092' });
  *
  * One consumer serves all partitions of a source. It is asked for a few records at a time, and what
- * comes is queued for each reader, up to a limit; a reader that is full has its partition paused. When a
- * partition is opened or closed, all are assigned anew, each where its reader stands.
+ * comes is queued for each reader, up to a limit; a reader that is full has its partition paused. A
+ * reader that is moved has its partition taken away and given again at the new offset, between two calls
+ * for records: what a call brings is then never of the place before.
+ *
+ * An error that comes behind records is dropped by the binding, and none says whose it is. So a partition
+ * that has been silent for a while is asked for its bounds: is its offset gone, or all of it, it fails.
  *
  * The package is named by nobody here: whatever has its face will do.
  */
 
 import { randomUUID } from 'node:crypto';
-import { type Clock, systemClock } from '../../support/index.ts';
+import { systemClock } from '../../support/index.ts';
 import { type PartitionId, partitionNumber } from '../partition.ts';
 import {
-  type KafkaRecord,
   type OffsetBounds,
   type PartitionReader,
   ReaderError,
   type RecordSource,
   type StartOffset,
 } from '../reader.ts';
+import {
+  byPartition,
+  type ConfluentSourceOptions,
+  codeOf,
+  disconnect,
+  partitionTroubles,
+  type RdKafkaCallback,
+  type RdKafkaConsumer,
+  type RdKafkaConsumerClass,
+  type RdKafkaExtras,
+  type RdKafkaMessage,
+  type RdKafkaPartition,
+  type RdKafkaWatermarks,
+  recordOf,
+} from './confluent-face.ts';
 import { QueueReader } from './queue-reader.ts';
 
-/** A record, as librdkafka's binding gives it. */
-export interface RdKafkaMessage {
-  readonly topic: string;
-  readonly partition: number;
-  readonly offset: number;
-  readonly timestamp?: number | undefined;
-  readonly key?: Buffer | string | null | undefined;
-  readonly value: Buffer | null;
-  readonly headers?: readonly Readonly<Record<string, Buffer | string>>[] | undefined;
-}
+export type {
+  ConfluentSourceOptions,
+  RdKafkaConsumer,
+  RdKafkaConsumerClass,
+  RdKafkaMessage,
+  RdKafkaPartition,
+} from './confluent-face.ts';
 
-export interface RdKafkaPartition {
-  topic: string;
-  partition: number;
-  offset?: number;
-}
-
-type Callback<T> = (error: Error | null, result: T) => void;
-
-/** As much of a consumer as is used. */
-export interface RdKafkaConsumer {
-  connect(options: object, done: Callback<unknown>): unknown;
-  disconnect(done: Callback<unknown>): unknown;
-  assign(partitions: RdKafkaPartition[]): unknown;
-  consume(count: number, done: Callback<RdKafkaMessage[]>): unknown;
-  setDefaultConsumeTimeout(timeoutMs: number): unknown;
-  pause(partitions: RdKafkaPartition[]): unknown;
-  resume(partitions: RdKafkaPartition[]): unknown;
-  seek(at: RdKafkaPartition, timeoutMs: number, done: Callback<unknown>): unknown;
-  getWatermarkOffsets(
-    topic: string,
-    partition: number,
-  ): { readonly lowOffset: number; readonly highOffset: number };
-  queryWatermarkOffsets(
-    topic: string,
-    partition: number,
-    timeoutMs: number,
-    done: Callback<{ readonly lowOffset: number; readonly highOffset: number }>,
-  ): unknown;
-  offsetsForTimes(
-    partitions: RdKafkaPartition[],
-    timeoutMs: number,
-    done: Callback<RdKafkaPartition[]>,
-  ): unknown;
-}
-
-export type RdKafkaConsumerClass = new (
-  config: Record<string, unknown>,
-  topicConfig: Record<string, unknown>,
-) => RdKafkaConsumer;
-
-export interface ConfluentSourceOptions {
-  /** Records of one partition that may wait here. 2,000. */
-  readonly bufferedRecordsMax?: number;
-  /** Records asked for at once. 500. */
-  readonly consumeMax?: number;
-  /** How long a broker may take to answer. 10 s. */
-  readonly requestTimeoutMs?: number;
-  readonly clock?: Clock;
-}
-
-/** Between two tries when nothing is assigned or everything is held back, and after an error. */
+/** Between two tries when nothing is assigned or everything is held back. */
 const idleMs = 50;
 /** How long librdkafka waits for records in one call: short, as a call holds one of few threads. */
 const consumeTimeoutMs = 100;
 
+/** Looks that must agree before a partition counts as gone, unless the client has said so itself. */
+const lossesMax = 3;
+
+type Consumer = RdKafkaConsumer & RdKafkaExtras;
+
+/** An open partition. */
+interface Entry {
+  readonly key: string;
+  readonly id: PartitionId;
+  readonly at: RdKafkaPartition;
+  readonly reader: QueueReader;
+  /** The client has yet to be told where the reader stands: what it brings is of another place. */
+  isDue: boolean;
+  /** How many looks in a row found that it, or its offset, is gone. */
+  losses: number;
+  /** When it last brought something, or was given to the client. */
+  heardMs: number;
+}
+
 export class ConfluentSource implements RecordSource {
-  readonly #make: () => RdKafkaConsumer;
+  readonly #make: () => Consumer;
   readonly #options: Required<ConfluentSourceOptions>;
-  readonly #readers = new Map<
-    string,
-    { readonly at: RdKafkaPartition; readonly reader: QueueReader }
-  >();
-  #consumer: Promise<RdKafkaConsumer> | undefined;
+  readonly #entries = new Map<string, Entry>();
+  #consumer: Promise<Consumer> | undefined;
   #loop: Promise<void> | undefined;
+  /** What the client has been given. */
+  readonly #assigned = new Map<string, RdKafkaPartition>();
+  #wake: (() => void) | undefined;
+  #isLooking = false;
   #isClosed = false;
 
   constructor(
@@ -111,6 +96,7 @@ export class ConfluentSource implements RecordSource {
       bufferedRecordsMax: 2_000,
       consumeMax: 500,
       requestTimeoutMs: 10_000,
+      silenceMs: 5_000,
       clock: systemClock,
       ...options,
     };
@@ -118,6 +104,7 @@ export class ConfluentSource implements RecordSource {
       new KafkaConsumer(
         {
           'group.id': `drover-reader-${randomUUID()}`, // never joined: it has to have one
+          'fetch.wait.max.ms': 100, // a reader that is moved waits for the fetch under way: half a second
           ...config,
           'enable.auto.commit': false,
           'enable.auto.offset.store': false,
@@ -135,31 +122,28 @@ export class ConfluentSource implements RecordSource {
     const partition = partitionNumber(id);
     const bounds = await this.bounds(id);
     const at = typeof from === 'bigint' ? from : bounds[from];
-    if (at < bounds.earliest || at > bounds.latest) {
-      const { earliest, latest } = bounds;
-      const message = `${topic}/${partition} holds ${earliest} to ${latest}, not ${at}`;
-      throw new ReaderError('OFFSET_OUT_OF_RANGE', message);
-    }
+    refuseOutside(id, at, bounds);
     const consumer = await this.#connected();
     signal?.throwIfAborted();
     this.#refuseClosed();
     const key = `${topic}/${partition}`;
-    if (this.#readers.has(key)) {
+    if (this.#entries.has(key)) {
       throw new ReaderError('SOURCE_FAILED', `${key} is open already; close it first`);
     }
     const one = [{ topic, partition }];
     const reader = new QueueReader(id, at, bounds.latest, this.#options.bufferedRecordsMax, {
-      onFull: () => consumer.pause(one),
-      onRoom: () => consumer.resume(one),
-      onSeek: () => this.#assign(consumer),
+      onFull: () => this.#guard(entry, () => consumer.pause(one)),
+      onRoom: () => this.#guard(entry, () => consumer.resume(one)),
+      onSeek: () => this.#due(entry),
       onClose: async () => {
-        if (this.#readers.get(key)?.reader !== reader) return;
-        this.#readers.delete(key);
-        if (!this.#isClosed) this.#assign(consumer);
+        if (this.#entries.get(key) === entry) this.#entries.delete(key);
+        this.#wake?.();
       },
     });
-    this.#readers.set(key, { at: { topic, partition }, reader });
-    this.#assign(consumer);
+    const start = { isDue: true, losses: 0, heardMs: 0 };
+    const entry: Entry = { key, id, at: { topic, partition }, reader, ...start };
+    this.#entries.set(key, entry);
+    this.#due(entry);
     this.#loop ??= this.#consume(consumer);
     return reader;
   }
@@ -167,10 +151,9 @@ export class ConfluentSource implements RecordSource {
   async bounds(id: PartitionId): Promise<OffsetBounds> {
     const partition = partitionNumber(id);
     const consumer = await this.#connected();
-    const { lowOffset, highOffset } = await this.#ask<{ lowOffset: number; highOffset: number }>(
-      id,
-      (done) =>
-        consumer.queryWatermarkOffsets(id.topic, partition, this.#options.requestTimeoutMs, done),
+    const { requestTimeoutMs } = this.#options;
+    const { lowOffset, highOffset } = await this.#ask<RdKafkaWatermarks>(id, (done) =>
+      consumer.queryWatermarkOffsets(id.topic, partition, requestTimeoutMs, done),
     );
     return { earliest: BigInt(lowOffset), latest: BigInt(highOffset) };
   }
@@ -189,29 +172,31 @@ export class ConfluentSource implements RecordSource {
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    await Promise.all([...this.#readers.values()].map(({ reader }) => reader.close()));
+    await Promise.all([...this.#entries.values()].map(({ reader }) => reader.close()));
+    this.#wake?.();
     await this.#loop;
-    const consumer = await this.#consumer?.catch(() => undefined);
-    if (consumer !== undefined) {
-      await new Promise<void>((resolve) => {
-        consumer.disconnect(() => resolve());
-      });
-    }
+    const consumer = await this.#consumer?.catch(() => undefined); // never came to be
+    if (consumer !== undefined) await disconnect(consumer);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }
 
-  // ── the consumer ──────────────────────────────────────────────────────────────────────────────
+  // ── what is assigned ──────────────────────────────────────────────────────────────────────────
 
-  async #connected(): Promise<RdKafkaConsumer> {
+  async #connected(): Promise<Consumer> {
     this.#refuseClosed();
     this.#consumer ??= new Promise((resolve, reject) => {
       const consumer = this.#make();
       consumer.connect({ timeout: this.#options.requestTimeoutMs }, (error) => {
-        if (error !== null && error !== undefined) return reject(error);
+        if (error !== null && error !== undefined) {
+          disconnect(consumer).then(() => reject(error), reject); // or its threads would stay
+          return;
+        }
         consumer.setDefaultConsumeTimeout(consumeTimeoutMs);
+        // Else the time counts for every record anew, and a slow trickle is kept back for minutes.
+        consumer.setDefaultIsTimeoutOnlyForFirstMessage?.(true);
         resolve(consumer);
       });
     });
@@ -223,74 +208,172 @@ export class ConfluentSource implements RecordSource {
     }
   }
 
-  /** Every reader's partition, from where it expects to go on: what was under way before is dropped. */
-  #assign(consumer: RdKafkaConsumer): void {
-    const all = [...this.#readers.values()];
-    consumer.assign(all.map(({ at, reader }) => ({ ...at, offset: Number(reader.expected) })));
-    const held = all.filter(({ reader }) => reader.isHeldBack).map(({ at }) => at);
-    if (held.length > 0) consumer.pause(held);
+  /**
+   * Gives the client what is due and takes away what is gone. Only between two calls for records, so that
+   * whatever the next one brings is of the places that stand here.
+   */
+  #settle(consumer: Consumer): void {
+    const due = [...this.#entries.values()].filter(({ isDue }) => isDue);
+    const gone = [...this.#assigned].filter(([key]) => this.#entries.get(key)?.isDue !== false);
+    if (due.length + gone.length === 0) return;
+    try {
+      if (consumer.incrementalAssign !== undefined && consumer.incrementalUnassign !== undefined) {
+        if (gone.length > 0) consumer.incrementalUnassign(gone.map(([, at]) => at));
+        for (const [key] of gone) this.#assigned.delete(key);
+        if (due.length > 0) consumer.incrementalAssign(due.map(placeOf));
+        this.#given(consumer, due);
+      } else {
+        // It can only be told everything at once.
+        const all = [...this.#entries.values()];
+        consumer.assign(all.map(placeOf));
+        this.#assigned.clear();
+        this.#given(consumer, all);
+      }
+    } catch (cause) {
+      this.#failAll(new ReaderError('SOURCE_FAILED', 'partitions cannot be assigned', { cause }));
+    }
   }
 
-  async #consume(consumer: RdKafkaConsumer): Promise<void> {
+  #given(consumer: Consumer, entries: readonly Entry[]): void {
+    for (const entry of entries) {
+      entry.isDue = false;
+      entry.losses = 0;
+      entry.heardMs = this.#options.clock.nowMs();
+      this.#assigned.set(entry.key, entry.at);
+    }
+    // librdkafka remembers that a partition was paused, also when it is taken away and given again.
+    const held = entries.filter(({ reader }) => reader.isHeldBack).map(({ at }) => at);
+    const free = entries.filter(({ reader }) => !reader.isHeldBack).map(({ at }) => at);
+    if (held.length > 0) consumer.pause(held);
+    if (free.length > 0) consumer.resume(free);
+  }
+
+  /** Its reader stands elsewhere now, or is new: what comes is not of it until it has been assigned. */
+  #due(entry: Entry): void {
+    entry.isDue = true;
+    this.#wake?.();
+  }
+
+  /** What the client refuses to do for a partition is the end of its reader, and told by it. */
+  #guard(entry: Entry, work: () => unknown): void {
+    if (this.#isClosed || entry.isDue || this.#entries.get(entry.key) !== entry) return;
+    try {
+      work();
+    } catch (cause) {
+      this.#fail(entry, new ReaderError('SOURCE_FAILED', `${entry.key} is lost`, { cause }));
+    }
+  }
+
+  #fail(entry: Entry, error: ReaderError): void {
+    if (this.#entries.get(entry.key) === entry) this.#entries.delete(entry.key);
+    entry.reader.fail(error);
+  }
+
+  #failAll(error: ReaderError): void {
+    for (const entry of [...this.#entries.values()]) this.#fail(entry, error);
+  }
+
+  // ── what comes ────────────────────────────────────────────────────────────────────────────────
+
+  async #consume(consumer: Consumer): Promise<void> {
     while (!this.#isClosed) {
+      this.#settle(consumer);
       const messages = await this.#some(consumer);
       this.#took(consumer, messages);
+      this.#lookAtSilent();
       // It waits for records by itself, but returns at once where nothing is assigned.
       if (messages.length === 0) await this.#rest();
     }
   }
 
-  #some(consumer: RdKafkaConsumer): Promise<RdKafkaMessage[]> {
-    if (this.#readers.size === 0) return Promise.resolve([]);
+  #some(consumer: Consumer): Promise<RdKafkaMessage[]> {
+    if (this.#entries.size === 0) return Promise.resolve([]);
     return new Promise((resolve) => {
       consumer.consume(this.#options.consumeMax, (error, messages) => {
-        if (error !== null && error !== undefined) this.#failed(error);
-        resolve(error ? [] : messages);
+        const isWell = error === null || error === undefined;
+        if (!isWell) this.#failed(error);
+        resolve(isWell ? messages : []);
       });
     });
   }
 
-  /** What librdkafka does not mend by itself is told to every reader: whose it is, it does not say. */
+  /** It does not say whose error it is: what is of one partition is found by looking at all. */
   #failed(cause: Error): void {
-    const isGone = /out of range|offset/i.test(cause.message);
-    const code = isGone ? 'OFFSET_OUT_OF_RANGE' : 'SOURCE_FAILED';
-    const error = new ReaderError(code, cause.message, { cause });
-    for (const { reader } of this.#readers.values()) reader.fail(error);
-    this.#readers.clear();
+    if (partitionTroubles.has(codeOf(cause) ?? 0)) {
+      for (const entry of this.#entries.values()) entry.heardMs = suspected;
+      return;
+    }
+    this.#failAll(new ReaderError('SOURCE_FAILED', cause.message, { cause }));
   }
 
+  /** Until somebody wants something else, but not for long. */
   #rest(): Promise<void> {
     return new Promise((resolve) => {
-      this.#options.clock.after(idleMs, resolve, true);
+      const timer = this.#options.clock.after(idleMs, resolve, true);
+      this.#wake = () => {
+        timer.cancel();
+        resolve();
+      };
     });
   }
 
-  /** Records of one partition that came together stay together. */
-  #took(consumer: RdKafkaConsumer, messages: readonly RdKafkaMessage[]): void {
-    const byPartition = new Map<string, RdKafkaMessage[]>();
-    for (const message of messages) {
-      const key = `${message.topic}/${message.partition}`;
-      const some = byPartition.get(key);
-      if (some === undefined) byPartition.set(key, [message]);
-      else some.push(message);
+  /** One at a time, who was silent longest first: many silent partitions are no storm of requests. */
+  #lookAtSilent(): void {
+    if (this.#isLooking || this.#isClosed) return;
+    const sinceMs = this.#options.clock.nowMs() - this.#options.silenceMs;
+    let silent: Entry | undefined;
+    for (const entry of this.#entries.values()) {
+      if (entry.isDue || entry.heardMs > sinceMs || entry.reader.isHeldBack) continue;
+      if (silent === undefined || entry.heardMs < silent.heardMs) silent = entry;
     }
-    for (const [key, some] of byPartition) {
-      const entry = this.#readers.get(key);
-      if (entry === undefined) continue;
-      const { topic, partition } = entry.at;
-      const next = some.at(-1)!.offset + 1;
-      const { highOffset } = consumer.getWatermarkOffsets(topic, partition);
-      const high = BigInt(Math.max(highOffset, next)); // what is not known yet is below 0
-      entry.reader.push(some.map(recordOf), BigInt(next), high);
+    if (silent !== undefined) void this.#look(silent);
+  }
+
+  async #look(entry: Entry): Promise<void> {
+    const { id, reader, heardMs } = entry;
+    this.#isLooking = true;
+    entry.heardMs = this.#options.clock.nowMs();
+    const { expected } = reader;
+    try {
+      refuseOutside(id, expected, await this.bounds(id));
+      entry.losses = 0;
+      // librdkafka has stopped reading one of those that were suspected: this may be the one.
+      if (heardMs === suspected) this.#due(entry);
+    } catch (error) {
+      // A broker that cannot be asked now may come back: librdkafka goes on trying, and so do we. One
+      // that has just come back may not know yet what it has: so it has to say so again.
+      if (!(error instanceof ReaderError) || !lost.has(error.code)) return;
+      if (entry.isDue || reader.expected !== expected) return; // it was moved meanwhile
+      entry.losses += heardMs === suspected ? lossesMax : 1;
+      if (entry.losses >= lossesMax) this.#fail(entry, error);
+    } finally {
+      this.#isLooking = false;
     }
   }
 
-  async #ask<T>(id: PartitionId, ask: (done: Callback<T>) => unknown): Promise<T> {
+  #took(consumer: Consumer, messages: readonly RdKafkaMessage[]): void {
+    for (const [key, some] of byPartition(messages)) {
+      const entry = this.#entries.get(key);
+      if (entry === undefined || entry.isDue) continue;
+      entry.heardMs = this.#options.clock.nowMs();
+      const { topic, partition } = entry.at;
+      const next = some.at(-1)!.offset + 1;
+      this.#guard(entry, () => {
+        const { highOffset } = consumer.getWatermarkOffsets(topic, partition);
+        const high = BigInt(Math.max(highOffset, next)); // what is not known yet is below 0
+        entry.reader.push(some.map(recordOf), BigInt(next), high);
+      });
+    }
+  }
+
+  async #ask<T>(id: PartitionId, ask: (done: RdKafkaCallback<T>) => unknown): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       ask((error, result) => {
         if (error === null || error === undefined) return resolve(result);
+        const trouble = partitionTroubles.get(codeOf(error) ?? 0);
+        const code = trouble === 'NO_PARTITION' ? trouble : 'SOURCE_FAILED';
         const message = `${id.topic}/${id.partition} cannot be asked for: ${error.message}`;
-        reject(new ReaderError('SOURCE_FAILED', message, { cause: error }));
+        reject(new ReaderError(code, message, { cause: error }));
       });
     });
   }
@@ -300,13 +383,16 @@ export class ConfluentSource implements RecordSource {
   }
 }
 
-function recordOf(message: RdKafkaMessage): KafkaRecord {
-  const { offset, timestamp, key, value, headers } = message;
-  return {
-    offset: BigInt(offset),
-    timestampMs: timestamp === undefined || timestamp < 0 ? null : timestamp,
-    key: key === undefined || key === null ? null : Buffer.from(key),
-    value,
-    ...(headers && { headers: Object.assign({}, ...headers) }),
-  };
+/** Heard of so long ago that it is looked at next. */
+const suspected = Number.NEGATIVE_INFINITY;
+const lost: ReadonlySet<string> = new Set(['OFFSET_OUT_OF_RANGE', 'NO_PARTITION']);
+
+function refuseOutside(id: PartitionId, at: bigint, { earliest, latest }: OffsetBounds): void {
+  if (at >= earliest && at <= latest) return;
+  const message = `${id.topic}/${id.partition} holds ${earliest} to ${latest}, not ${at}`;
+  throw new ReaderError('OFFSET_OUT_OF_RANGE', message);
+}
+
+function placeOf({ at, reader }: Entry): RdKafkaPartition {
+  return { ...at, offset: Number(reader.expected) };
 }

@@ -27,7 +27,9 @@ export class NdjsonFile {
   readonly path: string;
   readonly #lineBytesMax: number;
   readonly #isWhole: boolean;
-  #handle: FileHandle | undefined;
+  /** One for all who read: a second would be left open. Asked for again while there is no file. */
+  #handle: Promise<FileHandle | null> | undefined;
+  #isClosed = false;
   /** Where line i * markEvery begins. */
   readonly #marks: number[] = [0];
   /** Whole lines seen, and where the last of them ends. */
@@ -132,20 +134,34 @@ export class NdjsonFile {
   }
 
   async #open(): Promise<FileHandle | null> {
-    if (this.#handle !== undefined) return this.#handle;
+    if (this.#isClosed) throw new ReaderError('CLOSED', `${this.path} was closed`);
+    this.#handle ??= openFile(this.path);
+    const opening = this.#handle;
     try {
-      this.#handle = await open(this.path, 'r');
-      return this.#handle;
+      const handle = await opening;
+      if (handle === null && this.#handle === opening) this.#handle = undefined;
+      return handle;
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
-      throw new ReaderError('SOURCE_FAILED', `${this.path} cannot be read`, { cause: error });
+      if (this.#handle === opening) this.#handle = undefined;
+      throw error;
     }
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true;
     await this.#looking?.catch(() => {});
-    const handle = this.#handle;
+    const handle = await this.#handle?.catch(() => null); // told to who asked for it
     this.#handle = undefined;
     await handle?.close();
+  }
+}
+
+/** Null where there is none yet. */
+async function openFile(path: string): Promise<FileHandle | null> {
+  try {
+    return await open(path, 'r');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null;
+    throw new ReaderError('SOURCE_FAILED', `${path} cannot be read`, { cause: error });
   }
 }

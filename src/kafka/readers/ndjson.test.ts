@@ -49,6 +49,7 @@ test('a record is a line: its number, time, key and value', async () => {
     ...at,
     nextOffset: 2n,
     highWatermark: 2n,
+    timestampsMs: [0, 1577836800000],
     records: [
       { offset: 0n, timestampMs: 0, key: Buffer.from('k0'), value: Buffer.from('v0') },
       { offset: 1n, timestampMs: 1577836800000, key: null, value: Buffer.from('{"a":1}') },

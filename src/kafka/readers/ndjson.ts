@@ -223,9 +223,12 @@ class NdjsonReader implements PartitionReader {
     const { batchRecordsMax, batchBytesMax, parse } = this.#settings;
     const { lines } = await this.#file.read(Number(from), batchRecordsMax, batchBytesMax);
     const records: KafkaRecord[] = [];
+    const timestampsMs: number[] = [];
     for (const [i, line] of lines.entries()) {
       try {
-        records.push(recordOf(this.#file, Number(from) + i, line, parse));
+        const record = recordOf(this.#file, Number(from) + i, line, parse);
+        records.push(record);
+        timestampsMs.push(record.timestampMs ?? Number.NaN);
       } catch (error) {
         if (records.length === 0) throw error;
         break; // told when it is the first of its batch
@@ -233,7 +236,7 @@ class NdjsonReader implements PartitionReader {
     }
     const nextOffset = from + BigInt(records.length);
     const { topic, partition } = this;
-    return { topic, partition, records, nextOffset, highWatermark };
+    return { topic, partition, records, timestampsMs, nextOffset, highWatermark };
   }
 
   async #wait(forMs?: number): Promise<void> {

@@ -1,5 +1,5 @@
 /**
- * Finds Apache Kafka, or fetches it: the version that pom.xml names, copied into .peers/kafka-<version>.
+ * Finds Apache Kafka, or fetches it: the version that a pom names, copied into .peers/kafka-<version>.
  *
  * In: the machine. Out: a class path that runs brokers in ZooKeeper mode and Kafka's own tools, or a
  * sentence that says how to get what is missing. What was fetched stays.
@@ -16,26 +16,38 @@ export interface KafkaPeer {
   readonly classPath: string;
 }
 
-const pom = fileURLToPath(new URL('pom.xml', import.meta.url));
+type Log = (line: string) => void;
 
-let search: Promise<KafkaPeer | string> | undefined;
+const searches = new Map<string, Promise<KafkaPeer | string>>();
 
 /** A sentence instead of it when it is missing. */
-export function findKafka(log: (line: string) => void = () => {}): Promise<KafkaPeer | string> {
-  search ??= find(log).catch(
-    (error) => `Kafka needs a Java runtime, mvn and a network (${reason(error)})`,
-  );
-  return search;
+export function findKafka(log: Log = () => {}): Promise<KafkaPeer | string> {
+  return search('pom.xml', log);
 }
 
-async function find(log: (line: string) => void): Promise<KafkaPeer> {
+/** The last release whose consumers keep their groups in ZooKeeper. */
+export function findOldKafka(log: Log = () => {}): Promise<KafkaPeer | string> {
+  return search('pom-1.1.xml', log);
+}
+
+function search(file: string, log: Log): Promise<KafkaPeer | string> {
+  const found =
+    searches.get(file) ??
+    find(fileURLToPath(new URL(file, import.meta.url)), log).catch(
+      (error) => `Kafka needs a Java runtime, mvn and a network (${reason(error)})`,
+    );
+  searches.set(file, found);
+  return found;
+}
+
+async function find(pom: string, log: Log): Promise<KafkaPeer> {
   const version = /<kafka.version>(.+)<\/kafka.version>/.exec(readFileSync(pom, 'utf8'))![1]!;
   const folder = join(store, `kafka-${version}`);
   if (!(await runs('java', '-version'))) {
     await once('java', () => aptInstall(['default-jre-headless'], log));
   }
   if (!existsSync(folder)) {
-    await once('kafka', async () => {
+    await once(`kafka-${version}`, async () => {
       if (existsSync(folder)) return; // somebody else fetched it while we waited
       if (!(await runs('mvn', '-v'))) await aptInstall(['maven'], log);
       log(`fetching Apache Kafka ${version} with mvn`);

@@ -1,12 +1,11 @@
 /**
  * Where a replay stands and who holds it back: a bar per partition over event time, the limit as a line
- * through all of them, and the limit against the wall clock. What changes it goes through the commands.
+ * through all of them, and the limit against the wall clock. How it moves can be changed.
  */
 import type { AlignmentsView, AlignmentView, AlignPartition } from '../../../src/console/api.ts';
 import { Chart } from '../chart.tsx';
-import { CommandLink } from '../command-link.tsx';
-import { ago, count, duration, percent, plural, time, visible } from '../format.ts';
-import { nowMs, useAnswer } from '../live.ts';
+import { ago, count, duration, percent, plural, rate, time, visible } from '../format.ts';
+import { canWrite, nowMs, useAnswer } from '../live.ts';
 import { Problems } from '../problems.tsx';
 import { href, param } from '../router.ts';
 import { at } from '../transport.ts';
@@ -74,19 +73,27 @@ function Run(props: { readonly name: string }) {
             rows={[
               ['moved', view.movedAtMs === null ? '–' : ago(view.movedAtMs, nowMs.value)],
               ['speed', view.speed === null ? '–' : `${view.speed.toFixed(1)} × real time`],
+              ['left', leftText(view)],
+              ['waiting', waitText(view)],
               ['epoch', view.epoch ?? '–'],
               ['partitions', counts.map(([state, many]) => `${many} ${state}`).join(' · ')],
             ]}
           />
-          <div class="row">
-            <CommandLink
-              title="Change the period…"
-              before="align set-period"
-              name={props.name}
-              after="5m"
-            />
-            <CommandLink title="Stop…" before="align stop" name={props.name} />
-          </div>
+          {canWrite() && view.rule !== null && !view.isFinished ? (
+            <div class="row">
+              <button
+                type="button"
+                class="button small"
+                onClick={() =>
+                  void import('../align-rule.tsx').then(({ askRule }) =>
+                    askRule(view.group, view.rule!),
+                  )
+                }
+              >
+                Change the rule…
+              </button>
+            </div>
+          ) : null}
         </Panel>
         <Panel title="Held back by">
           {view.heldBackBy.length === 0 ? <p class="soft">Nobody.</p> : null}
@@ -188,6 +195,21 @@ function Run(props: { readonly name: string }) {
       {view.problems.length > 0 ? <Problems list={view.problems} /> : null}
     </>
   );
+}
+
+/** What is there now; more may come. */
+function leftText({ left, etaMs, ratePerS, isFinished }: AlignmentView): string {
+  if (isFinished) return 'nothing';
+  if (left === null) return 'unknown: nobody tells how far the partitions reach';
+  const when = etaMs === null ? 'no end in sight' : etaMs === 0 ? 'all read' : duration(etaMs);
+  return `${count(BigInt(left))} records · ${rate(ratePerS)} · ${when}`;
+}
+
+/** Of all members together. */
+function waitText({ members }: AlignmentView): string {
+  if (members.length === 0) return '–';
+  const share = members.reduce((sum, one) => sum + one.waitingShare, 0) / members.length;
+  return `${percent(share)} of the time`;
 }
 
 function ruleText(view: AlignmentView): string {

@@ -6,9 +6,8 @@ import type {
   GroupsView,
   GroupView,
 } from '../../../src/console/api.ts';
-import { CommandLink } from '../command-link.tsx';
 import { ago, count, duration, plural, rate, time, visible } from '../format.ts';
-import { nowMs, useAnswer } from '../live.ts';
+import { canWrite, nowMs, useAnswer } from '../live.ts';
 import { offsetParam, Pager, pageSize } from '../pager.tsx';
 import { Problems } from '../problems.tsx';
 import { href, param, turn } from '../router.ts';
@@ -24,7 +23,35 @@ const tones: Readonly<Record<GroupState, Tone>> = {
   unknown: '',
 };
 
-const lagOf = (text: string | null) => (text === null ? '–' : count(BigInt(text)));
+/** A word, and never a number that looks like one. */
+const lagOf = (text: string | null) =>
+  text === null ? <span class="soft">unknown</span> : count(BigInt(text));
+const behindOf = (behindMs: number | null) =>
+  behindMs === null ? (
+    <span class="soft">unknown</span>
+  ) : behindMs === 0 ? (
+    '0 s'
+  ) : (
+    duration(behindMs)
+  );
+
+/** Whether it will have read everything, as long as it goes on like this. */
+function Outlook({ row }: { readonly row: GroupRow }) {
+  if (row.outlook === 'caughtUp') return <span class="good">caught up</span>;
+  if (row.outlook === 'recovers') return <span>in {duration(row.etaMs)}</span>;
+  if (row.outlook === 'unknown') return <span class="soft">unknown</span>;
+  const why =
+    row.members === 0
+      ? 'nobody reads'
+      : row.state === 'stalled'
+        ? 'offsets stand still'
+        : 'the lag does not shrink';
+  return (
+    <span class="bad" title={why}>
+      never: {why}
+    </span>
+  );
+}
 
 export function View() {
   const groups = useAnswer<GroupsView>(
@@ -42,7 +69,7 @@ export function View() {
       {name === null ? null : <Group name={name} />}
       {view ? (
         <>
-          {view.lagUnknown === null ? null : <p class="note">{view.lagUnknown}</p>}
+          {view.lagUnknown === null ? null : <LagUnknown why={view.lagUnknown} />}
           <Pager matching={view.matching} total={view.total} word="groups" />
           <div class="panel">
             <Table
@@ -102,7 +129,15 @@ const columns = [
     name: 'lag',
     num: true,
     by: (row: GroupRow) => Number(row.lag ?? -1),
+    title: 'lag in records',
     cell: (row: GroupRow) => lagOf(row.lag),
+  },
+  {
+    name: 'behind',
+    title: 'lag in time',
+    num: true,
+    by: (row: GroupRow) => row.behindMs ?? -1,
+    cell: (row: GroupRow) => behindOf(row.behindMs),
   },
   {
     name: 'rate',
@@ -112,10 +147,9 @@ const columns = [
   },
   {
     name: 'eta',
-    title: 'caught up in',
-    num: true,
+    title: 'caught up',
     by: (row: GroupRow) => row.etaMs ?? Number.MAX_VALUE,
-    cell: (row: GroupRow) => duration(row.etaMs),
+    cell: (row: GroupRow) => <Outlook row={row} />,
   },
   {
     name: 'commit',
@@ -149,12 +183,17 @@ function Group(props: { readonly name: string }) {
       aside={
         <>
           {view ? <Badge tone={tones[view.row.state]}>{view.row.state}</Badge> : null}
-          <CommandLink
-            title="Reset offsets…"
-            before="kafka offsets reset"
-            name={props.name}
-            after="--to latest"
-          />
+          {view && canWrite() && view.partitions.length > 0 ? (
+            <button
+              type="button"
+              class="button small"
+              onClick={() =>
+                void import('../group-reset.tsx').then(({ askReset }) => askReset(view))
+              }
+            >
+              Offsets…
+            </button>
+          ) : null}
           <button type="button" class="button small" onClick={() => turn({ name: '' })}>
             Close
           </button>
@@ -165,7 +204,21 @@ function Group(props: { readonly name: string }) {
       {group.error ? <p class="note bad">{group.error.message}</p> : null}
       {view ? (
         <div class="stack">
-          <div class="pad grid wide">
+          <div class="pad grid">
+            <div>
+              <h3>Will it recover?</h3>
+              <p>
+                <Outlook row={view.row} />
+              </p>
+              <p class="soft">
+                {view.row.lag === null
+                  ? ''
+                  : `${plural(Number(view.row.lag), 'record')} behind, in time ${view.row.behindMs === null ? 'unknown' : duration(view.row.behindMs)}; `}
+                reads {rate(view.row.ratePerS)}
+              </p>
+              <Trend row={view.row} />
+              {view.lagUnknown === null ? null : <LagUnknown why={view.lagUnknown} />}
+            </div>
             <div>
               <h3>{plural(view.members.length, 'member')}</h3>
               <ul>
@@ -209,6 +262,14 @@ function Group(props: { readonly name: string }) {
   );
 }
 
+function LagUnknown(props: { readonly why: string }) {
+  return (
+    <p class="note">
+      <strong>Lag is unknown:</strong> {props.why}.
+    </p>
+  );
+}
+
 const partitionColumns = [
   {
     name: 'topic',
@@ -236,7 +297,8 @@ const partitionColumns = [
     name: 'offset',
     num: true,
     by: (row: GroupPartitionRow) => Number(row.offset ?? -1),
-    cell: (row: GroupPartitionRow) => lagOf(row.offset),
+    cell: (row: GroupPartitionRow) =>
+      row.offset === null ? <span class="soft">none</span> : lagOf(row.offset),
   },
   {
     name: 'end',
@@ -248,7 +310,26 @@ const partitionColumns = [
     name: 'lag',
     num: true,
     by: (row: GroupPartitionRow) => Number(row.lag ?? -1),
-    cell: (row: GroupPartitionRow) => lagOf(row.lag),
+    cell: (row: GroupPartitionRow) => (
+      <>
+        {lagOf(row.lag)}
+        {row.isOutOfRange ? (
+          <>
+            {' '}
+            <Badge tone="bad" title="what was committed is not there any more, or not yet">
+              out of range
+            </Badge>
+          </>
+        ) : null}
+      </>
+    ),
+  },
+  {
+    name: 'behind',
+    title: 'in time',
+    num: true,
+    by: (row: GroupPartitionRow) => row.behindMs ?? -1,
+    cell: (row: GroupPartitionRow) => behindOf(row.behindMs),
   },
   {
     name: 'commit',

@@ -1,5 +1,6 @@
 /** Kafka on ZooKeeper: who is controller, which brokers live, which topics are degraded, where each partition is led. */
 import type { BrokerRow, KafkaView, TopicRow, TopicsView } from '../../../src/console/api.ts';
+import { favourites, toggleFavourite } from '../favourites.ts';
 import { ago, count, plural, time, visible } from '../format.ts';
 import { Topic } from '../kafka-topic.tsx';
 import { nowMs, useAnswer } from '../live.ts';
@@ -46,6 +47,12 @@ export function View() {
       >
         <Filter label="Filter topics" />
       </Head>
+      {view.isMigrating ? (
+        <p class="note warn">
+          <strong>This cluster moves to KRaft.</strong> Its own controllers decide now: what stands
+          here is a copy that they keep, and after the move it is what was.
+        </p>
+      ) : null}
       {topic === null ? null : <Topic name={topic} />}
       <div class="grid">
         <Controller view={view} />
@@ -80,7 +87,7 @@ export function View() {
           sortParam="brokers"
           rows={view.brokers}
           keyOf={(row) => String(row.id)}
-          columns={brokerColumns}
+          columns={brokerColumns(view)}
           empty={<Empty title="No broker lives" />}
         />
       </Panel>
@@ -131,7 +138,15 @@ function Controller({ view }: { readonly view: KafkaView }) {
   );
 }
 
-const brokerColumns = [
+/** How much more or less than its share a broker has. */
+function skew(own: number, all: readonly number[]): string {
+  const mean = all.reduce((sum, one) => sum + one, 0) / all.length;
+  if (mean === 0) return '–';
+  const part = Math.round((own / mean - 1) * 100);
+  return `${part > 0 ? '+' : part < 0 ? '−' : '±'}${Math.abs(part)} %`;
+}
+
+const brokerColumns = (view: KafkaView) => [
   {
     name: 'id',
     by: (row: BrokerRow) => row.id,
@@ -171,6 +186,25 @@ const brokerColumns = [
     cell: (row: BrokerRow) => count(row.replicas),
   },
   {
+    name: 'skew',
+    title: 'skew of leaders, replicas',
+    num: true,
+    by: (row: BrokerRow) => row.leaders,
+    cell: (row: BrokerRow) => (
+      <span title="against an even share among the brokers that live">
+        {skew(
+          row.leaders,
+          view.brokers.map(({ leaders }) => leaders),
+        )}
+        {', '}
+        {skew(
+          row.replicas,
+          view.brokers.map(({ replicas }) => replicas),
+        )}
+      </span>
+    ),
+  },
+  {
     name: 'since',
     num: true,
     by: (row: BrokerRow) => row.sinceMs ?? 0,
@@ -186,10 +220,19 @@ const brokerColumns = [
   },
 ];
 
+const choices = ['all', 'faulty', 'favourites'] as const;
+
 function Topics() {
-  const only = param('only') === 'faulty' ? 'faulty' : 'all';
+  const only = choices.find((one) => one === param('only')) ?? 'all';
   const topics = useAnswer<TopicsView>(
-    at('/api/kafka/topics', { offset: offsetParam(), limit: pageSize, filter: param('q'), only }),
+    at('/api/kafka/topics', {
+      offset: offsetParam(),
+      limit: pageSize,
+      filter: param('q'),
+      only: only === 'faulty' ? 'faulty' : 'all',
+      // A comma is in no topic's name, so that alone it names none.
+      names: only === 'favourites' ? favourites.value.join(',') || ',' : null,
+    }),
     ['kafka', 'groups'],
   );
   const view = topics.value;
@@ -200,7 +243,7 @@ function Topics() {
         <>
           <Choice
             label="Which topics"
-            options={['all', 'faulty'] as const}
+            options={choices}
             value={only}
             onChange={(value) =>
               turn({ only: value === 'all' ? '' : value, offset: '' }, 'replace')
@@ -219,10 +262,35 @@ function Topics() {
           keyOf={(row) => row.topic}
           columns={topicColumns}
           rowClass={(row) => (row.topic === param('topic') ? 'at' : '')}
-          empty={<Empty title={only === 'faulty' ? 'No topic has a fault' : 'No topics'} />}
+          empty={
+            <Empty
+              title={
+                only === 'faulty'
+                  ? 'No topic has a fault'
+                  : only === 'favourites'
+                    ? 'No topic is marked with a star'
+                    : 'No topics'
+              }
+            />
+          }
         />
       ) : null}
     </Panel>
+  );
+}
+
+function Star(props: { readonly topic: string }) {
+  const isMarked = favourites.value.includes(props.topic);
+  return (
+    <button
+      type="button"
+      class="star"
+      aria-pressed={isMarked}
+      aria-label={`favourite ${visible(props.topic)}`}
+      onClick={() => toggleFavourite(props.topic)}
+    >
+      {isMarked ? '★' : '☆'}
+    </button>
   );
 }
 
@@ -232,11 +300,12 @@ const topicColumns = [
     by: (row: TopicRow) => row.topic,
     cell: (row: TopicRow) => (
       <span class="row">
+        <Star topic={row.topic} />
         <a
           href={href('kafka', { topic: row.topic })}
           onClick={(event) => {
             event.preventDefault();
-            turn({ topic: row.topic });
+            turn({ topic: row.topic, partition: '', span: '' });
           }}
         >
           {visible(row.topic)}
@@ -287,9 +356,15 @@ const topicColumns = [
     name: 'groups',
     cell: (row: TopicRow) => (
       <span class="queue">
-        {row.groups.slice(0, 5).map((group) => (
-          <a key={group} class="badge" href={href('groups', { name: group })}>
+        {row.groups.slice(0, 5).map(({ group, lag }) => (
+          <a
+            key={group}
+            class="badge"
+            href={href('groups', { name: group })}
+            title={lag === null ? 'lag unknown' : `${count(BigInt(lag))} records behind`}
+          >
             {visible(group)}
+            {lag === null ? '' : ` · ${count(BigInt(lag))} behind`}
           </a>
         ))}
         {row.groups.length > 5 ? <span class="soft">+{row.groups.length - 5}</span> : null}

@@ -180,6 +180,19 @@ function Server({ server }: { readonly server: ServerView }) {
               `${count(server.nodes)} · ${count(server.ephemerals)} ephemeral · ${bytes(server.dataBytes)}`,
             ],
             ['watches', count(server.watches)],
+            [
+              'last snapshot',
+              server.snapshotMs === null ? (
+                <span
+                  class="soft"
+                  title="four-letter words do not tell it; --admin-port asks the AdminServer"
+                >
+                  not told
+                </span>
+              ) : (
+                ago(server.snapshotMs, nowMs.value)
+              ),
+            ],
           ]}
         />
       )}

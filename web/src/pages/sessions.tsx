@@ -43,13 +43,17 @@ export function View() {
                 {
                   name: 'address',
                   by: (row) => row.address,
-                  cell: (row) => <span class="mono">{visible(row.address)}</span>,
+                  cell: (row) => <span class="mono nowrap">{visible(row.address)}</span>,
                 },
-                {
-                  name: 'server',
-                  by: (row) => row.server,
-                  cell: (row) => <span class="mono">{row.server}</span>,
-                },
+                ...(new Set(view.rows.map(({ server }) => server)).size > 1
+                  ? [
+                      {
+                        name: 'server',
+                        by: (row: ClientRow) => row.server,
+                        cell: (row: ClientRow) => <span class="mono nowrap">{row.server}</span>,
+                      },
+                    ]
+                  : []),
                 {
                   name: 'age',
                   num: true,
@@ -98,18 +102,30 @@ function Session({ row }: { readonly row: ClientRow }) {
   if (row.session === null) return <span class="soft">no session</span>;
   return (
     <span class="row">
-      <a class="mono" href={href('sessions', { name: row.session })}>
+      <a class="mono nowrap" href={href('sessions', { name: row.session })}>
         {row.session}
       </a>
-      {row.isConsole ? <Badge tone="accent">this console</Badge> : null}
+      {row.isConsole ? (
+        <span class="nowrap">
+          <Badge tone="accent">this console</Badge>
+        </span>
+      ) : null}
     </span>
   );
 }
 
 function Expiry({ row }: { readonly row: ClientRow }) {
   if (row.timeoutMs === null) return <>–</>;
-  if (row.lastHeardMs === null) return <span class="soft">{duration(row.timeoutMs)} in all</span>;
-  const leftMs = Math.max(0, row.lastHeardMs + row.timeoutMs - nowMs.value);
+  if (row.expiresMs === null) {
+    const why = 'how much of it is left, only a server of our own in this process tells';
+    return (
+      <span class="soft" title={why}>
+        {duration(row.timeoutMs)} in all
+      </span>
+    );
+  }
+  // Servers end sessions a little after their time-out, at the next tick.
+  const leftMs = Math.min(row.timeoutMs, Math.max(0, row.expiresMs - nowMs.value));
   const share = leftMs / row.timeoutMs;
   return (
     <Meter

@@ -1,6 +1,6 @@
 /**
  * The command line in the page: the same table of commands, run by the console, read-only obeyed. What a
- * command prints is shown as text; with JSON switched on, lines that are records become a table.
+ * command prints is shown as text, as a table of its records, or as the JSON that scripts get.
  */
 import { signal } from '@preact/signals';
 import { useEffect, useRef, useState } from 'preact/hooks';
@@ -9,21 +9,27 @@ import { visible } from '../format.ts';
 import { session, useAnswer } from '../live.ts';
 import { param, turn } from '../router.ts';
 import { post } from '../transport.ts';
-import { Empty } from '../ui.tsx';
+import { Choice, Empty } from '../ui.tsx';
 
 interface Said {
   readonly line: string;
   readonly answer: ShellView | null;
+  /** Lines that are records are shown as one. */
+  readonly isTable: boolean;
   readonly error: string | null;
 }
 
+const modes = ['text', 'table', 'json'] as const;
+type Mode = (typeof modes)[number];
 const saidMax = 100;
 const said = signal<readonly Said[]>([]);
 const typed: string[] = [];
 
 export function View() {
   const [line, setLine] = useState(param('line') ?? '');
-  const [isJson, setJson] = useState(false);
+  const given = param('out');
+  const mode = modes.find((one) => one === given) ?? 'text';
+  const setMode = (value: Mode) => turn({ out: value === 'text' ? '' : value }, 'replace');
   const [isBusy, setBusy] = useState(false);
   const back = useRef(0);
   const field = useRef<HTMLInputElement>(null);
@@ -48,11 +54,12 @@ export function View() {
     try {
       entry = {
         line: text,
-        answer: await post<ShellView>('/api/shell', { line: text, json: isJson }),
+        answer: await post<ShellView>('/api/shell', { line: text, json: mode !== 'text' }),
+        isTable: mode === 'table',
         error: null,
       };
     } catch (error) {
-      entry = { line: text, answer: null, error: (error as Error).message };
+      entry = { line: text, answer: null, isTable: false, error: (error as Error).message };
     }
     said.value = [...said.value, entry].slice(-saidMax);
     setLine('');
@@ -130,14 +137,7 @@ export function View() {
             event.preventDefault();
           }}
         />
-        <label class="row">
-          <input
-            type="checkbox"
-            checked={isJson}
-            onChange={(event) => setJson(event.currentTarget.checked)}
-          />
-          as a table
-        </label>
+        <Choice label="Output" options={modes} value={mode} onChange={setMode} />
         <button type="submit" class="button main" disabled={isBusy}>
           Run
         </button>
@@ -153,7 +153,7 @@ const lines = (text: string) =>
     .join('\n');
 
 function Answer({ entry }: { readonly entry: Said }) {
-  const records = entry.answer ? recordsOf(entry.answer.out) : null;
+  const records = entry.answer && entry.isTable ? recordsOf(entry.answer.out) : null;
   return (
     <div>
       <div class="said">drover&gt; {visible(entry.line)}</div>

@@ -1,16 +1,21 @@
 /** The tree: nodes at the left, the one that the URL names at the right, and a bar for paths and search. */
-import { useEffect, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import type { FindView, OverviewView } from '../../../src/console/api.ts';
 import { DemoOffer } from '../demo.tsx';
 import { ago, count, visible } from '../format.ts';
 import { nowMs, session, useAnswer } from '../live.ts';
 import { NodeDetail } from '../node-detail.tsx';
+import { PathBar } from '../path-bar.tsx';
 import { href, param, turn } from '../router.ts';
 import { at } from '../transport.ts';
 import { TreeView } from '../tree-view.tsx';
 import { Choice, Empty, Table } from '../ui.tsx';
 
-const places = ['name', 'data', 'owner'] as const;
+const places = ['name', 'data', 'owner', 'age'] as const;
+const hints: Readonly<Partial<Record<(typeof places)[number], string>>> = {
+  owner: 'a session, as 0x…',
+  age: '<2h: changed in the last two hours; >30d: not in the last thirty days',
+};
 
 export function View() {
   const path = param('path') ?? '/';
@@ -47,38 +52,6 @@ function EmptyTree() {
   return overview.value?.isEmpty ? <DemoOffer /> : null;
 }
 
-/** A path goes there; anything else is looked for below the node in front. */
-function PathBar(props: { readonly path: string }) {
-  const [text, setText] = useState(props.path);
-  useEffect(() => setText(param('find') ?? props.path), [props.path]);
-  return (
-    <form
-      class="tools"
-      onSubmit={(event) => {
-        event.preventDefault();
-        const wanted = text.trim();
-        if (wanted.startsWith('/')) turn({ path: wanted.replace(/(.)\/+$/, '$1'), find: '' });
-        else if (wanted !== '') turn({ find: wanted });
-      }}
-    >
-      <input
-        class="field mono grow"
-        data-filter
-        aria-label="Path, or text to find"
-        placeholder="/path, or text to find below"
-        autocomplete="off"
-        spellcheck={false}
-        value={text}
-        onInput={(event) => setText(event.currentTarget.value)}
-        onFocus={(event) => event.currentTarget.select()}
-      />
-      <button type="submit" class="button">
-        Go
-      </button>
-    </form>
-  );
-}
-
 function Found(props: { readonly path: string; readonly text: string }) {
   const where = places.find((one) => one === param('in')) ?? 'name';
   const found = useAnswer<FindView>(
@@ -108,6 +81,7 @@ function Found(props: { readonly path: string; readonly text: string }) {
             Close
           </button>
         </div>
+        {hints[where] ? <p class="soft">{hints[where]}</p> : null}
         {found.error ? <p class="note bad">{found.error.message}</p> : null}
         {found.value ? (
           <div class="panel">

@@ -1,14 +1,42 @@
 /** Who watches what: by path and by session, with a mark on nodes that wake a herd. */
 import type { WatchesView } from '../../../src/console/api.ts';
-import { count, visible } from '../format.ts';
-import { useAnswer } from '../live.ts';
+import { count, rate, visible } from '../format.ts';
+import { points, useAnswer } from '../live.ts';
 import { offsetParam, Pager, pageSize } from '../pager.tsx';
 import { href, param } from '../router.ts';
 import { at } from '../transport.ts';
-import { Badge, Empty, Filter, Head, Panel, Table } from '../ui.tsx';
+import { Badge, Empty, Facts, Filter, Head, Panel, Table } from '../ui.tsx';
 import { Unknown } from '../unknown.tsx';
 
-const sessionsShown = 6;
+const sessionsShown = 3;
+const kindsUnknown =
+  'kinds of watches: only a server of our own, in this process, tells them apart';
+
+const kindsMean: Readonly<Record<string, string>> = {
+  data: 'data, once',
+  children: 'children, once',
+  persistent: 'persistent',
+  recursive: 'persistent, with all below',
+};
+
+function Kinds({ view }: { readonly view: WatchesView }) {
+  return view.kinds === null ? null : (
+    <Panel title="Paths by kind">
+      <Facts
+        rows={Object.entries(view.kinds).map(([kind, paths]) => [
+          kindsMean[kind] ?? kind,
+          count(paths),
+        ])}
+      />
+    </Panel>
+  );
+}
+
+/** How many were told of an event, each second, by the last look at the servers. */
+function fired(): string {
+  const last = points.value.findLast(({ values }) => values.fired !== undefined);
+  return last ? `${rate(last.values.fired)} fired` : 'how many fire, the servers do not tell (yet)';
+}
 
 export function View() {
   const watches = useAnswer<WatchesView>(
@@ -22,7 +50,7 @@ export function View() {
         title="Watches"
         about={
           view
-            ? `${count(view.total)} watches on ${count(view.paths)} paths by ${count(view.connections)} connections`
+            ? `${count(view.total)} watches on ${count(view.paths)} paths by ${count(view.connections)} connections; ${fired()}`
             : ''
         }
       >
@@ -67,6 +95,15 @@ export function View() {
                     cell: (row) => count(row.count),
                   },
                   {
+                    name: 'kinds',
+                    cell: (row) =>
+                      row.kinds === null ? (
+                        <span class="soft">–</span>
+                      ) : (
+                        <span class="nowrap">{row.kinds.join(', ')}</span>
+                      ),
+                  },
+                  {
                     name: 'herd',
                     title: '',
                     cell: (row) => (row.isHerd ? <Badge tone="warn">herd</Badge> : ''),
@@ -89,33 +126,36 @@ export function View() {
                 ]}
               />
             </Panel>
-            <Panel title="By session" bare>
-              <Table
-                label="Watches by session"
-                sortParam="sort2"
-                rows={view.bySession}
-                keyOf={(row) => row.session}
-                columns={[
-                  {
-                    name: 'session',
-                    by: (row) => row.session,
-                    cell: (row) => (
-                      <a class="mono" href={href('sessions', { name: row.session })}>
-                        {row.session}
-                      </a>
-                    ),
-                  },
-                  {
-                    name: 'watches',
-                    num: true,
-                    by: (row) => row.count,
-                    cell: (row) => count(row.count),
-                  },
-                ]}
-              />
-            </Panel>
+            <div class="stack">
+              <Kinds view={view} />
+              <Panel title="By session, the twenty with most" bare>
+                <Table
+                  label="Watches by session"
+                  sortParam="sort2"
+                  rows={view.bySession}
+                  keyOf={(row) => row.session}
+                  columns={[
+                    {
+                      name: 'session',
+                      by: (row) => row.session,
+                      cell: (row) => (
+                        <a class="mono" href={href('sessions', { name: row.session })}>
+                          {row.session}
+                        </a>
+                      ),
+                    },
+                    {
+                      name: 'watches',
+                      num: true,
+                      by: (row) => row.count,
+                      cell: (row) => count(row.count),
+                    },
+                  ]}
+                />
+              </Panel>
+            </div>
           </div>
-          <Unknown list={view.unknown} />
+          <Unknown list={[...view.unknown, ...(view.kinds === null ? [kindsUnknown] : [])]} />
         </>
       ) : null}
     </div>

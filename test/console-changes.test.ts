@@ -1,0 +1,163 @@
+/** Changes of many nodes at once, and by the shell: what the audit keeps of them, and how they are taken back. */
+
+import { expect, test } from 'vitest';
+import { base64, type ConsoleInTest, startConsoleInTest, textOf } from './console-run.ts';
+
+const dataOf = async ({ client }: ConsoleInTest, path: string) =>
+  (await client.get(path)).data?.toString();
+const newest = async (zk: ConsoleInTest) => (await zk.get('/api/audit')).json.entries[0];
+const undo = (zk: ConsoleInTest, id: number) => zk.post('/api/audit/undo', { id });
+
+test('an import is taken back whole, or not at all', async () => {
+  await using zk = await startConsoleInTest();
+  await zk.client.create('/to', { data: 'old' });
+  const nodes = [
+    { path: '', data: base64('new') },
+    { path: '/a', data: base64('a') },
+    { path: '/a/b', data: base64('b') },
+  ];
+  const imported = { path: '/to', nodes, onConflict: 'overwrite', dryRun: false };
+
+  await zk.post('/api/import', imported);
+  const entry = await newest(zk);
+  expect(entry).toMatchObject({ action: 'import', count: 3, undo: 'possible' });
+  expect(textOf(entry.before.data)).toBe('/to  "old"');
+  expect(textOf(entry.after.data)).toContain('/to/a/b  "b"');
+  await zk.client.set('/to/a', 'touched');
+  expect((await undo(zk, entry.id)).status).toBe(409);
+  expect([await dataOf(zk, '/to'), await dataOf(zk, '/to/a/b')]).toEqual(['new', 'b']);
+
+  await zk.client.delete('/to/a/b');
+  await zk.client.delete('/to/a');
+  await zk.client.set('/to', 'old');
+  await zk.post('/api/import', imported);
+  expect((await undo(zk, (await newest(zk)).id)).status).toBe(200);
+  expect(await dataOf(zk, '/to')).toBe('old');
+  expect(await zk.client.exists('/to/a')).toBeNull();
+});
+
+test('a delete that somebody has built on since is not half taken back', async () => {
+  await using zk = await startConsoleInTest();
+  for (const name of ['a', 'b', 'c']) await zk.client.create(`/d/${name}`, { parents: true });
+  const paths = ['/d/a', '/d/b', '/d/c'];
+  await zk.post('/api/node/delete', { paths, confirm: '3', count: 3 });
+  const { id, before } = await newest(zk);
+  expect(textOf(before.data).split('\n')).toHaveLength(3);
+
+  await zk.client.create('/d/b', { data: 'another' });
+
+  expect((await undo(zk, id)).status).toBe(409);
+  expect(await zk.client.children('/d')).toEqual(['b']);
+});
+
+test('ACLs of a whole subtree want the name typed and the count known, and come back', async () => {
+  await using zk = await startConsoleInTest();
+  for (const name of ['', '/a', '/a/b']) await zk.client.create(`/acls${name}`);
+  const ask = (body: object) =>
+    zk.post('/api/node/acl', {
+      path: '/acls',
+      acl: [{ scheme: 'world', id: 'anyone', perms: 'rwa' }],
+      version: 0,
+      recursive: true,
+      ...body,
+    });
+  const permsOf = async () =>
+    Promise.all(
+      ['/acls', '/acls/a', '/acls/a/b'].map(
+        async (path) => (await zk.client.getAcl(path)).acl[0]!.perms,
+      ),
+    );
+
+  const preview = (await zk.get('/api/node/below?path=/acls')).json;
+  expect(preview).toMatchObject({ count: 3, confirm: 'acls', isTooMany: false });
+  for (const body of [{}, { confirm: 'acls' }, { confirm: 'acl', count: 3 }]) {
+    expect((await ask(body)).status).toBe(409);
+  }
+  expect((await ask({ confirm: 'acls', count: 2 })).status).toBe(409);
+  expect(await permsOf()).toEqual([31, 31, 31]);
+
+  expect((await ask({ confirm: 'acls', count: 3 })).status).toBe(200);
+  expect(await permsOf()).toEqual([19, 19, 19]);
+  const entry = await newest(zk);
+  expect(textOf(entry.before.data)).toContain('/acls/a/b  world:anyone:cdrwa');
+  expect((await undo(zk, entry.id)).status).toBe(200);
+  expect(await permsOf()).toEqual([31, 31, 31]);
+});
+
+test('what a line of the shell changed has a before, an after and a way back', async () => {
+  await using zk = await startConsoleInTest();
+  await zk.client.create('/s', { data: 'one' });
+  for (const name of ['x', 'y']) await zk.client.create(`/s/t/${name}`, { parents: true });
+  const run = async (line: string, cwd = '/') => {
+    const { json } = await zk.post('/api/shell', { line, cwd });
+    expect([line, json.code, json.err]).toEqual([line, 0, expect.anything()]);
+    return newest(zk);
+  };
+
+  const set = await run('set /s two');
+  expect(set).toMatchObject({ action: 'shell', note: 'set', path: '/s', undo: 'possible' });
+  expect([textOf(set.before.data), textOf(set.after.data)]).toEqual(['one', 'two']);
+  expect((await undo(zk, set.id)).status).toBe(200);
+  expect(await dataOf(zk, '/s')).toBe('one');
+
+  const made = await run('create -s n- hi', '/s');
+  expect(made).toMatchObject({ path: '/s/n-0000000001', before: null, undo: 'possible' });
+  await undo(zk, made.id);
+  expect(await zk.client.exists('/s/n-0000000001')).toBeNull();
+
+  const acl = await run('setAcl /s/t world:anyone:cdra');
+  expect(acl.after.acl).toEqual([{ scheme: 'world', id: 'anyone', perms: 'cdra' }]);
+  await undo(zk, acl.id);
+
+  const gone = await run('deleteall --yes /s/t');
+  expect(gone).toMatchObject({ count: 3, after: null, undo: 'possible' });
+  expect((await undo(zk, gone.id)).status).toBe(200);
+  expect(await zk.client.children('/s/t')).toEqual(['x', 'y']);
+
+  const again = await run('set /s three');
+  await zk.client.set('/s', 'four');
+  expect((await undo(zk, again.id)).status).toBe(409);
+  expect(await dataOf(zk, '/s')).toBe('four');
+});
+
+test('a path is found by the letters of its names', async () => {
+  await using zk = await startConsoleInTest();
+  for (const path of ['/brokers/topics/orders', '/brokers/ids/1', '/config/brokers/2']) {
+    await zk.client.create(path, { parents: true });
+  }
+  const like = async (text: string) =>
+    (await zk.get(`/api/paths?text=${encodeURIComponent(text)}`)).json.paths;
+
+  expect((await like('/br/to'))[0]).toBe('/brokers/topics');
+  expect((await like('/br/to/or'))[0]).toBe('/brokers/topics/orders');
+  expect(await like('/cfg/brk/2')).toEqual(['/config/brokers/2']);
+  expect(await like('/nothing/like/it')).toEqual([]);
+  expect((await like('/brokers/'))[0]).toMatch(/^\/brokers\//);
+});
+
+test('nodes are found by age, and a word that is none is said to be', async () => {
+  await using zk = await startConsoleInTest();
+  await zk.client.create('/young');
+  const find = async (text: string) =>
+    (await zk.get(`/api/find?path=/young&in=age&text=${encodeURIComponent(text)}`)).json;
+
+  expect((await find('<1h')).matches).toMatchObject([{ path: '/young' }]);
+  expect((await find('>1h')).matches).toEqual([]);
+  expect((await find('yesterday')).error.message).toContain('an age is wanted');
+});
+
+test('a bench counts and times, leaves nothing behind and stands in the audit', async () => {
+  await using zk = await startConsoleInTest();
+
+  const [{ json }, second] = await Promise.all([
+    zk.post('/api/bench', { what: 'writes', inFlight: 4 }),
+    zk.post('/api/bench', { what: 'reads', inFlight: 4 }),
+  ]);
+
+  const done = json.error ? second.json : json;
+  expect(done.count).toBeGreaterThan(0);
+  expect(done.p50Ms).toBeLessThanOrEqual(done.p99Ms);
+  expect([json, second.json].filter(({ error }) => error?.code === 'CONFLICT')).toHaveLength(1);
+  expect(await zk.client.children('/')).toEqual(['zookeeper']);
+  expect(await newest(zk)).toMatchObject({ action: 'bench', ok: true });
+});

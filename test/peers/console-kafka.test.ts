@@ -1,0 +1,110 @@
+/**
+ * The console in front of real Kafka brokers: lag as they tell it, a broker that dies and comes back in the
+ * timeline, leaders that their own controller elects, offsets set to where the records end.
+ */
+
+import { Kafka, logLevel } from 'kafkajs';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Client, connect } from '../../src/client/index.ts';
+import { createTopic } from '../../src/kafka/index.ts';
+import { startServer } from '../../src/server/index.ts';
+import { type ConsoleAsked, consoleAt } from '../console-run.ts';
+import { type KafkaBroker, startKafka } from './kafka/broker.ts';
+import { findKafka, type KafkaPeer } from './kafka/fetch.ts';
+
+const found = await findKafka();
+const isMissing = typeof found === 'string';
+const limitMs = 240_000;
+const patience = { timeout: 90_000, interval: 250 };
+const records = 50;
+
+describe.skipIf(isMissing)(isMissing ? found : 'the console and Apache Kafka', () => {
+  let brokers: KafkaBroker[] = [];
+  let client: Client;
+  let zk: ConsoleAsked;
+  const endings: (() => Promise<void>)[] = [];
+
+  beforeAll(async () => {
+    const server = await startServer({ port: 0, inMemory: true, fourLetterWords: '*' });
+    endings.push(() => server.close());
+    const zookeeper = `${server.address}/kafka`;
+    const start = (brokerId: number) => startKafka(found as KafkaPeer, { zookeeper, brokerId });
+    brokers = await Promise.all([1, 2].map(start));
+    for (const broker of brokers) endings.push(() => broker[Symbol.asyncDispose]());
+    client = await connect(zookeeper);
+    endings.push(() => client.close());
+    zk = await consoleAt(zookeeper);
+    endings.push(async () => zk[Symbol.asyncDispose]());
+    await createTopic(client, 'orders', { assignment: [[1, 2]] });
+  }, limitMs);
+
+  afterAll(async () => {
+    for (const end of endings.reverse()) await end();
+  }, 60_000);
+
+  const get = async (path: string) => (await zk.get(path)).json;
+  const timeline = async () => (await get('/api/kafka/timeline?name=orders&partition=0')).states;
+
+  test('lag is what the brokers say, in records and in time, and offsets are set to the end', {
+    timeout: limitMs,
+  }, async () => {
+    await expect.poll(async () => (await timeline()).at(-1)?.isr, patience).toEqual([1, 2]);
+    const kafka = new Kafka({
+      brokers: brokers.map(({ address }) => address),
+      logLevel: logLevel.NOTHING,
+      retry: { retries: 30, initialRetryTime: 100, maxRetryTime: 2_000 },
+    });
+    const producer = kafka.producer();
+    await producer.connect();
+    const timestamp = String(Date.now() - 120_000);
+    const messages = Array.from({ length: records }, (_, at) => ({ value: `${at}`, timestamp }));
+    await producer.send({ topic: 'orders', acks: -1, messages });
+    await producer.disconnect();
+    await client.create('/consumers/billing/offsets/orders/0', { data: '20', parents: true });
+
+    const row = async () => (await get('/api/groups')).rows[0];
+    await expect.poll(async () => (await row()).lag, patience).toBe('30');
+    const { behindMs, outlook } = await row();
+    expect(behindMs).toBeGreaterThan(100_000);
+    expect(outlook).toBe('never');
+    const topics = await get('/api/kafka/topics');
+    expect(topics.rows[0].groups).toEqual([{ group: 'billing', lag: '30' }]);
+
+    const body = { name: 'billing', to: 'latest', dryRun: false, confirm: 'billing' };
+    const { resets } = (await zk.post('/api/groups/reset', body)).json;
+    expect(resets).toMatchObject([{ before: '20', after: String(records), outcome: 'set' }]);
+    await expect.poll(async () => (await row()).lag, patience).toBe('0');
+  });
+
+  test('a broker that dies and comes back is in the timeline, and leads again once the console asks', {
+    timeout: limitMs,
+  }, async () => {
+    const [first] = brokers;
+    await first!.kill();
+    await expect.poll(async () => (await timeline()).at(-1).leader, patience).toBe(2);
+    await first!.start();
+    await expect.poll(async () => (await timeline()).at(-1).isr.length, patience).toBe(2);
+    const elect = (more: object) => zk.post('/api/kafka/elect', { topic: 'orders', ...more });
+    await expect
+      .poll(async () => (await elect({})).json.candidates, patience)
+      .toEqual([{ partition: 0, leader: 2, preferred: 1, whyNot: null }]);
+
+    expect((await elect({ dryRun: false, confirm: 'orders' })).json.done).toBe(true);
+    await expect.poll(async () => (await timeline()).at(-1).leader, patience).toBe(1);
+
+    const leaders = (await timeline()).map(({ leader }: { leader: number | null }) => leader);
+    expect(leaders).toContain(2);
+  });
+
+  test('when no broker answers, lag is unknown and the page is told why', {
+    timeout: limitMs,
+  }, async () => {
+    for (const broker of brokers) await broker.kill();
+
+    await expect
+      .poll(async () => (await get('/api/groups')).lagUnknown, patience)
+      .toMatch(/no broker|ECONNREFUSED|Connection|cannot be asked/i);
+    const [row] = (await get('/api/groups')).rows;
+    expect([row.lag, row.behindMs, row.outlook]).toEqual([null, null, 'unknown']);
+  });
+});
