@@ -129,9 +129,10 @@ const copySlowMs = 5;
 /** For how long none is tried then. */
 const copyPauseMs = 10_000;
 
-/** A sync that was waited for and took so long held up too many. */
-const waitSlowMs = 2;
-const waitPauseMs = 10_000;
+/** A sync that was waited for and took so long held others up. */
+const waitSlowMs = 1;
+/** None is waited for, for so many times as long: slow ones hold others up for 2 % of the time at most. */
+const waitPauseTimes = 50;
 
 /**
  * Writes and syncs go past the promises of `FileHandle`, which cost as much again as the write itself
@@ -217,7 +218,8 @@ class RealFile implements StoredFile {
       if (isQuiet && startMs >= this.#waitsFromMs) {
         fdatasyncSync(this.#handle.fd);
         const endMs = performance.now();
-        if (endMs - startMs > waitSlowMs) this.#waitsFromMs = endMs + waitPauseMs;
+        const tookMs = endMs - startMs;
+        if (tookMs > waitSlowMs) this.#waitsFromMs = endMs + tookMs * waitPauseTimes;
         resolve();
         return;
       }
