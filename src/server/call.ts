@@ -6,7 +6,7 @@
 import type { DigestHalves, Id, OpName, TxnBody } from '../protocol/index.ts';
 import type { Applied, TxnHead } from '../tree/index.ts';
 import type { Connection } from './connection.ts';
-import type { Changes } from './outlook.ts';
+import type { Change, Changes } from './outlook.ts';
 import type { Asker } from './prepare.ts';
 import type { ServerSession } from './sessions.ts';
 
@@ -28,12 +28,11 @@ export interface CallStart {
   readonly timeMs: number;
   readonly bytes: number;
   readonly startMs: number;
-  readonly changes: Changes;
 }
 
 const nothing: TxnBody = { type: 'error', txn: { err: 0 } };
 
-export class Call implements TxnHead, Asker {
+export class Call implements TxnHead, Asker, Changes {
   readonly kind = 'call';
   readonly op: OpName;
   readonly xid: number;
@@ -45,7 +44,9 @@ export class Call implements TxnHead, Asker {
   readonly timeMs: number;
   readonly bytes: number;
   readonly startMs: number;
-  readonly changes: Changes;
+  /** What it will change, as a chain. */
+  first: Change | undefined = undefined;
+  last: Change | undefined = undefined;
   /** What will be done, once it is prepared. */
   body: TxnBody = nothing;
   /** The tree's digest as the txn will leave it. */
@@ -66,7 +67,6 @@ export class Call implements TxnHead, Asker {
     this.timeMs = start.timeMs;
     this.bytes = start.bytes;
     this.startMs = start.startMs;
-    this.changes = start.changes;
   }
 
   get head(): TxnHead {

@@ -20,7 +20,7 @@ import { Tree, type TxnHead } from '../tree/index.ts';
 import { Auth } from './auth.ts';
 import { limitsOf } from './limits.ts';
 import { prepareMulti } from './multi.ts';
-import { type Changes, Outlook } from './outlook.ts';
+import { type Changes, noChanges, Outlook } from './outlook.ts';
 import { openPersistence } from './persistence.ts';
 import { Prepare } from './prepare.ts';
 import { startServer } from './start-server.ts';
@@ -127,7 +127,7 @@ test('what is foretold, what is kept and what a walk adds up to are one', () => 
         const underWay: { head: TxnHead; body: TxnBody; changes: Changes; digest: bigint }[] = [];
         const land = () => {
           const { head, body, changes, digest } = underWay.shift()!;
-          tree.apply(head, body, changes); // with what the outlook has found, as the server does
+          tree.apply(head, body, changes.first); // with what the outlook has found, as the server does
           outlook.settle(changes);
           seen.set(body.type, (seen.get(body.type) ?? 0) + 1);
           expect(tree.digest!.value).toBe(digest);
@@ -137,7 +137,7 @@ test('what is foretold, what is kept and what a walk adds up to are one', () => 
         for (const [i, [wanted, sessionId, depth]] of steps.entries()) {
           const zxid = firstZxid + i + 1;
           const head = { clientId: sessionId, cxid: i, zxid, timeMs: 1_700_000_000_000 + i };
-          const changes: Changes = [];
+          const changes = noChanges();
           outlook.begin(head);
           const body = prepared(wanted, sessionId, changes);
           if (typeof body === 'number') continue;
@@ -166,7 +166,7 @@ test('a counter of children at its end stays where it is, in the tree and in wha
 
   for (const zxid of [1, 2, 3]) {
     const head = { clientId: 5n, cxid: 0, zxid, timeMs: zxid };
-    const changes: Changes = [];
+    const changes = noChanges();
     outlook.begin(head);
     const made = { path: `/${zxid}`, data: null, acl, flags: 0 };
     const asker = { sessionId: 5n, sessionClosing: false, ids: [] };

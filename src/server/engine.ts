@@ -36,7 +36,7 @@ import { Handshake } from './handshake.ts';
 import { type Limits, limitsOf } from './limits.ts';
 import { hexId, rateLimited } from './log-lines.ts';
 import type { EngineOptions } from './options.ts';
-import { type Changes, Outlook } from './outlook.ts';
+import { Outlook } from './outlook.ts';
 import { Pipeline } from './pipeline.ts';
 import { Prepare } from './prepare.ts';
 import { ReadCall } from './read-call.ts';
@@ -77,9 +77,6 @@ for (const name of Object.keys(ops) as OpName[]) {
   askable[code - firstCode] = { name, writes };
 }
 
-/** More lists of changes than this are not kept for the next call. */
-const spareChangesMax = 1024;
-
 export class Engine implements Service {
   readonly tree: Tree;
   readonly watches = new Watches();
@@ -107,8 +104,6 @@ export class Engine implements Service {
   #nowMs: number;
   /** The same moment by the calendar: what a txn says of when it was. */
   #wallMs: number;
-  /** Lists that calls have done with. */
-  readonly #spareChanges: Changes[] = [];
   /** Writes of the batch at hand that are not in the statistics yet. */
   readonly #took = { code: 0, ms: 0, times: 0 };
   /** Reads of the chunk at hand that were answered at once. */
@@ -505,8 +500,7 @@ export class Engine implements Service {
     let prepared: TxnBody | number;
     try {
       prepared =
-        forced ??
-        decodeAndPrepare(op, this.#reader, this.#prepare, this.#outlook, call, call.changes);
+        forced ?? decodeAndPrepare(op, this.#reader, this.#prepare, this.#outlook, call, call);
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
       // Apache logs these under the last zxid once more. Nobody can tell, and our log only rises.
@@ -544,7 +538,6 @@ export class Engine implements Service {
       timeMs: this.#wallMs,
       bytes,
       startMs: this.#nowMs,
-      changes: this.#spareChanges.pop() ?? [],
     });
     this.#outlook.begin(call);
     return call;
@@ -576,20 +569,18 @@ export class Engine implements Service {
     if (connection?.isLive && !connection.isNext(call)) {
       connection.drain(this.tree.lastZxid, this.#runWaiting, true);
     }
-    const { changes, zxid } = call;
+    const { zxid } = call;
     const { tree, watches } = this;
     tree.tellsEvents = !watches.isEmpty;
-    const applied = tree.apply(call, call.body, changes);
+    const applied = tree.apply(call, call.body, call.first);
     if (call.digest !== undefined) this.#checkDigest(zxid, call.digest);
-    this.#outlook.settle(changes);
+    this.#outlook.settle(call);
     if (tree.tellsEvents) watches.notify(tree.events, zxid);
     if (call.body.type === 'closeSession' && session !== undefined) this.sessions.remove(session);
     if (call.done !== undefined) call.done(applied);
     this.#options.onCommitted?.(call, applied);
     if (connection?.isLive) this.#reply(call, connection, applied);
     else if (op === 'closeSession') session?.connection?.close();
-    changes.length = 0;
-    if (this.#spareChanges.length < spareChangesMax) this.#spareChanges.push(changes);
   }
 
   /**
@@ -690,14 +681,14 @@ export class Engine implements Service {
     this.stats.sessionsExpired += 1;
     this.#logger.info({ session: hexOf(session.id) }, 'session expired');
     const call = this.#ownCall('closeSession', session);
-    this.#submit(call, this.#prepare.closeSession(session.id, call.changes));
+    this.#submit(call, this.#prepare.closeSession(session.id, call));
   }
 
   /** Asks for one container or TTL node to go. It is checked again when its turn comes. */
   reap(path: string): void {
     if (this.#stopped || this.refusesWrites) return;
     const call = this.#ownCall('deleteContainer', undefined);
-    this.#submit(call, this.#prepare.deleteContainer(path, call.changes));
+    this.#submit(call, this.#prepare.deleteContainer(path, call));
   }
 
   /** Makes the node, or sets its data, as the super user would. For fixtures. */
@@ -706,8 +697,8 @@ export class Engine implements Service {
     const made = { path, data, acl: [...openAcl], flags: 0 };
     const prepared =
       this.#outlook.get(path) === undefined
-        ? this.#prepare.create('create', made, call, call.changes)
-        : this.#prepare.setData({ path, data, version: anyVersion }, call, call.changes);
+        ? this.#prepare.create('create', made, call, call)
+        : this.#prepare.setData({ path, data, version: anyVersion }, call, call);
     if (typeof prepared === 'number') {
       return Promise.reject(new ZkError(errorCodeOf(prepared), { path }));
     }

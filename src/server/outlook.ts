@@ -51,6 +51,8 @@ export class Change implements LoadedStat, DigestedStat {
   crcBefore = 0;
   /** What stood for the path before, as long as this one is under way. */
   before: Change | undefined = undefined;
+  /** The next one of the same txn. */
+  following: Change | undefined = undefined;
 
   constructor(path: string) {
     this.path = path;
@@ -81,8 +83,16 @@ export class Change implements LoadedStat, DigestedStat {
   }
 }
 
-/** What one txn will change, in order. */
-export type Changes = Change[];
+/**
+ * What one txn will change, in order: a chain, and not a list. A list would be one more thing to make for
+ * every write; and lists that are used again, once they are old, keep alive what they no longer hold.
+ */
+export interface Changes {
+  first: Change | undefined;
+  last: Change | undefined;
+}
+
+export const noChanges = (): Changes => ({ first: undefined, last: undefined });
 
 const noAcl: readonly Acl[] = [];
 
@@ -204,7 +214,9 @@ export class Outlook {
   }
 
   #put(changes: Changes, change: Change): void {
-    changes.push(change);
+    if (changes.last === undefined) changes.first = change;
+    else changes.last.following = change;
+    changes.last = change;
     const before = this.#latest.get(change.path);
     if (before !== undefined) before.isOutdated = true;
     change.before = before;
@@ -216,7 +228,7 @@ export class Outlook {
 
   /** The txn is applied: what it changed is in the tree. */
   settle(changes: Changes): void {
-    for (const change of changes) {
+    for (let change = changes.first; change !== undefined; change = change.following) {
       change.before = undefined; // or each would keep the one before it, without end
       if (!change.isOutdated) this.#latest.delete(change.path);
       this.#forgetEphemeral(change);
@@ -225,7 +237,13 @@ export class Outlook {
 
   /** The txn will not be: all is as it was before it. */
   undo(changes: Changes): void {
-    for (const change of changes.splice(0).reverse()) {
+    const undone: Change[] = [];
+    for (let change = changes.first; change !== undefined; change = change.following) {
+      undone.push(change);
+    }
+    changes.first = undefined;
+    changes.last = undefined;
+    for (const change of undone.reverse()) {
       const { before } = change;
       if (before === undefined) {
         this.#latest.delete(change.path);

@@ -21,6 +21,8 @@ export interface Foretold extends ForetoldStat {
   /** Where it is, of one that is there already. */
   readonly node: number;
   readonly crc: number;
+  /** The next one of the same txn. */
+  readonly following: Foretold | undefined;
 }
 
 /** A parent with more data is not read through for every child: its share follows from the last. */

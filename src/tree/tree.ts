@@ -70,7 +70,6 @@ const inconsistentErr = wireOf('RUNTIME_INCONSISTENCY');
 /** Where the owner stands in a StatPersisted. */
 const persistedOwnerAt = 44;
 
-const nothingForetold: readonly Foretold[] = [];
 const noPaths: ReadonlySet<string> = new Set();
 const noParent: { readonly path: string; readonly node: number } = { path: '', node: noNode };
 
@@ -208,7 +207,7 @@ export class Tree {
    * `foretold`: the nodes that a txn of one change will leave behind, in the order of the changes (a
    * parent before its child), from whoever has just prepared it. A replay has none, and looks for all.
    */
-  apply(head: TxnHead, body: TxnBody, foretold = nothingForetold): Applied {
+  apply(head: TxnHead, body: TxnBody, foretold?: Foretold): Applied {
     if (this.#events.length > 0) this.#events = [];
     const applied = this.#part(head, body, foretold);
     if (head.zxid > this.#lastZxid) this.#lastZxid = head.zxid;
@@ -304,11 +303,11 @@ export class Tree {
     this.#parentOfLast = noParent;
   }
 
-  #part(head: TxnHead, body: TxnBody, foretold: readonly Foretold[]): Applied {
+  #part(head: TxnHead, body: TxnBody, foretold: Foretold | undefined): Applied {
     switch (body.type) {
       case 'setData':
       case 'reconfig':
-        return this.#setData(head, body, foretold[0]);
+        return this.#setData(head, body, foretold);
       case 'create':
       case 'create2': {
         const owner = body.txn.ephemeral ? head.clientId : 0n;
@@ -323,13 +322,9 @@ export class Tree {
       }
       case 'delete':
       case 'deleteContainer':
-        return this.#outcome(
-          body,
-          body.txn.path,
-          this.#delete(body.txn.path, head.zxid, foretold[0]),
-        );
+        return this.#outcome(body, body.txn.path, this.#delete(body.txn.path, head.zxid, foretold));
       case 'setACL':
-        return this.#setAcl(body, foretold[0]);
+        return this.#setAcl(body, foretold);
       case 'check':
         return this.#outcome(body, body.txn.path, ok);
       case 'multi':
@@ -353,12 +348,11 @@ export class Tree {
     body: Extract<TxnBody, { type: 'create' | 'create2' | 'createTTL' | 'createContainer' }>,
     owner: bigint,
     shownOwner: bigint,
-    foretold: readonly Foretold[],
+    foretoldParent: Foretold | undefined,
   ): Applied {
     const { path, data, acl } = body.txn;
     const above = parentPath(path);
-    const foretoldParent = foretold[0];
-    const foretoldNode = foretold[1];
+    const foretoldNode = foretoldParent?.following;
     const parent = this.#at(above, foretoldParent);
     if (parent === noNode) return this.#outcome(body, path, noNodeErr);
     const aclId = this.acls.use(acl);
@@ -547,7 +541,7 @@ export class Tree {
         const err = part.type === 'error' ? part.txn.err : i < culprit ? ok : inconsistentErr;
         return { type: 'error', err, path: '', node: noNode };
       }
-      const applied = this.#part(head, part, nothingForetold);
+      const applied = this.#part(head, part, undefined);
       if (applied.node === noNode || applied.stat !== undefined) return applied;
       return { ...applied, stat: this.nodes.statOf(applied.node) };
     });
