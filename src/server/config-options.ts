@@ -95,7 +95,7 @@ function persisting(config: ServerConfig): ServerOptions {
   return {
     dataDir: config.must('dataDir'),
     dataLogDir: config.get('dataLogDir'),
-    snapCount: config.must('snapCount'),
+    snapCount: config.isGiven('snapCount') ? config.must('snapCount') : undefined,
     preallocBytes: config.must('preAllocSize') * 1024,
     snapshotCompression: compression === 'gz' ? 'gzip' : 'none',
     unsafeNoFsync: config.must('drover.unsafeNoFsync') || config.must('forceSync') === 'no',

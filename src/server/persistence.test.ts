@@ -236,3 +236,30 @@ test('a snapshot taken while the tree changes, and the log behind it, give the t
     { numRuns: 60 },
   );
 });
+
+test('a large tree is not written anew for every 100,000 txns, unless that is asked for', async () => {
+  const grow = async (disk: Persistence, from: number, to: number) => {
+    for (let at = from; at < to; at += 1_000) {
+      const batch: LoggedTxn[] = [];
+      for (let i = at; i < at + 1_000; i++) {
+        const zxid = disk.tree.lastZxid + 1;
+        const head = { clientId: 7n, cxid: 0, zxid, timeMs: 1 };
+        const body = create(`/n${i}`, '');
+        disk.tree.apply(head, body);
+        batch.push({ head, body });
+      }
+      await disk.log.append(batch);
+    }
+    await new Promise(setImmediate);
+  };
+  const taken = (disk: Persistence) => disk.lastSnapshot!.zxid;
+
+  const disk = await open({ snapCount: undefined, random: () => 0, digestEnabled: false });
+  await grow(disk, 0, 50_000);
+  await expect.poll(() => taken(disk)).toBe(50_000); // half of 100,000
+  await grow(disk, 50_000, 101_000);
+  await expect.poll(() => taken(disk)).toBe(101_000); // 51,000 txns, 101,000 nodes
+  await grow(disk, 101_000, 160_000);
+  expect(taken(disk)).toBe(101_000);
+  await disk.log.close();
+});

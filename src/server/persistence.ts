@@ -61,7 +61,10 @@ export interface PersistenceOptions {
   readonly extendedTypesEnabled?: boolean | undefined;
   /** A digest over the tree is kept, logged and checked. On, unless told otherwise. */
   readonly digestEnabled?: boolean | undefined;
-  /** Txns between two snapshots: from half of it to all of it, by chance. 100,000. */
+  /**
+   * Txns between two snapshots: from half of it to all of it, by chance. Without, 100,000, and no fewer
+   * than half of the nodes.
+   */
   readonly snapCount?: number | undefined;
   readonly preallocBytes?: number | undefined;
   readonly snapshotCompression?: 'none' | 'gzip' | undefined;
@@ -297,7 +300,7 @@ class DiskLog implements TxnLog {
     // A snapshot keeps the disk busy.
     await this.#writer.appendEntries(bytes, ends, isQuiet && this.#snapshotting === undefined);
     this.#sinceSnapshot += batch.length;
-    if (this.#sinceSnapshot < this.#nextSnapshotAfter || this.#snapshotting !== undefined) return;
+    if (!this.#isSnapshotDue || this.#snapshotting !== undefined) return;
     // After the batch was applied: what is durable and not in the tree yet would only be replayed.
     setImmediate(() => {
       this.snapshot().catch((error) => this.#logger.error({ err: error }, 'snapshot failed'));
@@ -333,6 +336,17 @@ class DiskLog implements TxnLog {
         this.#snapshotting = undefined;
       });
     return this.#snapshotting;
+  }
+
+  /**
+   * Where nobody said after how many: not before half as many txns as there are nodes. What a snapshot
+   * costs grows with the tree, and so would the part of the time that goes into them while it is filled.
+   */
+  get #isSnapshotDue(): boolean {
+    if (this.#sinceSnapshot < this.#nextSnapshotAfter) return false;
+    return (
+      this.#options.snapCount !== undefined || 2 * this.#sinceSnapshot >= this.#tree.nodes.count
+    );
   }
 
   /** Spread over time, so that the servers of one machine don't all write at once. */
