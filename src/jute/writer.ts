@@ -29,6 +29,11 @@ export class Writer {
     return this.#at;
   }
 
+  /** Bytes of memory that it holds. */
+  get capacity(): number {
+    return this.#bytes.length;
+  }
+
   /** What was written so far, not copied. */
   written(): Buffer {
     return this.#bytes.subarray(0, this.#at);

@@ -166,7 +166,7 @@ describe('options', () => {
 
   test('have the defaults of Apache, but for the address', () => {
     expect(options('dataDir=d')).toMatchObject({
-      ...{ host: '127.0.0.1', port: 2181, dataDir: 'd', tickTimeMs: 2_000, snapCount: undefined, // 100,000, and more for a large tree
+      ...{ host: '127.0.0.1', port: 2181, dataDir: 'd', tickTimeMs: 2_000 },
       preallocBytes: 64 * 1024 * 1024,
       fourLetterWords: 'srvr',
       limits: {
@@ -180,6 +180,9 @@ describe('options', () => {
   test('say nothing where nothing was said', () => {
     expect(Object.values(options('tickTime=1'))).not.toContain(undefined);
     expect(options('')).not.toHaveProperty('minSessionTimeoutMs');
+    // 100,000, and more for a large tree.
+    expect(options('')).not.toHaveProperty('snapCount');
+    expect(options('snapCount=1000')).toMatchObject({ snapCount: 1_000 });
   });
 
   test('take every limit', () => {

@@ -79,11 +79,28 @@ type Waiting =
 
 const pauses = { inFlight: 1, output: 2, test: 4 } as const;
 
+/** Kept for the next link that has something to say: hundreds may have at once, when a batch lands. */
 const writers: Writer[] = [];
-const writersMax = 64;
-const writerBytes = 16 * 1024;
-/** A writer that has grown past this is not kept for the next. */
+let writersBytes = 0;
+const writersBytesMax = 16 * 1024 * 1024;
+const writerBytes = 4 * 1024;
+/** A writer that has grown past this is not kept. */
 const writerBytesMax = 1024 * 1024;
+
+function takeWriter(): Writer {
+  const writer = writers.pop();
+  if (writer === undefined) return new Writer(writerBytes);
+  writersBytes -= writer.capacity;
+  return writer;
+}
+
+function keepWriter(writer: Writer): void {
+  const { capacity } = writer;
+  if (capacity > writerBytesMax || writersBytes + capacity > writersBytesMax) return;
+  writer.truncate(0);
+  writersBytes += capacity;
+  writers.push(writer);
+}
 
 export class Connection implements Watcher {
   readonly wire: Wire;
@@ -93,7 +110,7 @@ export class Connection implements Watcher {
   #greeting: Buffer | undefined;
   #isGreeted = false;
   #held: Buffer[] = [];
-  #waiting: Waiting[] = [];
+  #waiting: (Waiting | undefined)[] = [];
   #waitingAt = 0;
   #waitingBytes = 0;
   #out: Writer | undefined;
@@ -281,7 +298,8 @@ export class Connection implements Watcher {
 
   /** The call at the head has its reply. */
   shift(): void {
-    const entry = this.#waiting[this.#waitingAt++];
+    const entry = this.#waiting[this.#waitingAt];
+    this.#waiting[this.#waitingAt++] = undefined; // or the list would keep all it had alive
     if (entry?.kind === 'frame') this.#waitingBytes -= entry.bytes.length;
     else if (entry?.kind === 'call') this.#waitingBytes -= entry.bytes;
     if (this.#waitingAt === this.#waiting.length) {
@@ -335,7 +353,7 @@ export class Connection implements Watcher {
   get out(): Writer {
     if (this.#out !== undefined && this.#shared === undefined) return this.#out;
     this.#mark();
-    this.#out ??= writers.pop() ?? new Writer(writerBytes);
+    this.#out ??= takeWriter();
     if (this.#shared !== undefined) {
       this.#out.raw(this.#shared);
       this.#shared = undefined;
@@ -404,11 +422,7 @@ export class Connection implements Watcher {
   #release(): void {
     const writer = this.#out;
     this.#out = undefined;
-    if (writer === undefined || writers.length >= writersMax || writer.length > writerBytesMax) {
-      return;
-    }
-    writer.truncate(0);
-    writers.push(writer);
+    if (writer !== undefined) keepWriter(writer);
   }
 
   #pauseFor(reason: number, wanted: boolean): void {

@@ -18,13 +18,16 @@ import {
   TreeDigest,
 } from '../protocol/index.ts';
 import { type LoadedStat, noNode, type Tree, type TxnHead } from '../tree/index.ts';
+import { type Chained, ChangeTable, pathHash } from './change-table.ts';
 
 /**
  * A node as a txn will leave it. A class with one way to make it, and not an object spread from
  * another: every write makes two of these.
  */
-export class Change implements LoadedStat, DigestedStat {
+export class Change implements LoadedStat, DigestedStat, Chained<Change> {
   readonly path: string;
+  readonly hash: number;
+  chained: Change | undefined = undefined;
   /** The node in the tree, as long as nothing under way takes it away; none for one that is not there. */
   node = noNode;
   exists = true;
@@ -54,8 +57,9 @@ export class Change implements LoadedStat, DigestedStat {
   /** The next one of the same txn. */
   following: Change | undefined = undefined;
 
-  constructor(path: string) {
+  constructor(path: string, hash: number) {
     this.path = path;
+    this.hash = hash;
   }
 
   /** The same once more, for the next txn to change; what nobody else has is changed as it is. */
@@ -64,7 +68,7 @@ export class Change implements LoadedStat, DigestedStat {
       this.crcBefore = this.crc;
       return this;
     }
-    const next = new Change(this.path);
+    const next = new Change(this.path, this.hash);
     next.node = this.node;
     next.czxid = this.czxid;
     next.pzxid = this.pzxid;
@@ -98,7 +102,7 @@ const noAcl: readonly Acl[] = [];
 
 export class Outlook {
   readonly #tree: Tree;
-  readonly #latest = new Map<string, Change>();
+  readonly #latest = new ChangeTable<Change>();
   /** Ephemeral nodes that are under way, by session: a close has to take them along. */
   readonly #ephemerals = new Map<bigint, Set<string>>();
   readonly #digest: TreeDigest | undefined;
@@ -125,13 +129,14 @@ export class Outlook {
 
   /** The node as it will be, or undefined. */
   get(path: string): Change | undefined {
+    const hash = pathHash(path);
     if (this.#latest.size > 0) {
-      const change = this.#latest.get(path);
+      const change = this.#latest.get(path, hash);
       if (change !== undefined) return change.exists ? change : undefined;
     }
     const node = this.#tree.find(path);
     if (node === noNode) return undefined;
-    const change = new Change(path);
+    const change = new Change(path, hash);
     change.node = node;
     this.#tree.nodes.loadStat(node, change, this.#digest !== undefined);
     change.acl = this.#tree.aclOf(node);
@@ -153,7 +158,7 @@ export class Outlook {
   ): void {
     // The counter only rises, in the tree too: at its end it stays as it is.
     this.#putChildren(changes, parent, 1, Math.max(parent.cversion, (parent.cversion + 1) | 0));
-    const made = new Change(path);
+    const made = new Change(path, pathHash(path));
     made.czxid = this.#zxid;
     made.pzxid = this.#zxid;
     made.ctimeMs = this.#timeMs;
@@ -165,7 +170,7 @@ export class Outlook {
 
   delete(changes: Changes, parent: Change, node: Change): void {
     this.#putChildren(changes, parent, -1, parent.cversion);
-    const gone = new Change(node.path);
+    const gone = new Change(node.path, node.hash);
     gone.exists = false;
     gone.crcBefore = node.crc;
     this.#put(changes, gone);
@@ -217,11 +222,11 @@ export class Outlook {
     if (changes.last === undefined) changes.first = change;
     else changes.last.following = change;
     changes.last = change;
-    const before = this.#latest.get(change.path);
+    const before = this.#latest.get(change.path, change.hash);
     if (before !== undefined) before.isOutdated = true;
     change.before = before;
     change.isUnderWay = true;
-    this.#latest.set(change.path, change);
+    this.#latest.put(change, before);
     this.#digest?.replace(change.crcBefore, change.crc);
     if (change.owner !== 0n && change.exists) this.#noteEphemeral(change);
   }
@@ -230,7 +235,7 @@ export class Outlook {
   settle(changes: Changes): void {
     for (let change = changes.first; change !== undefined; change = change.following) {
       change.before = undefined; // or each would keep the one before it, without end
-      if (!change.isOutdated) this.#latest.delete(change.path);
+      if (!change.isOutdated) this.#latest.delete(change);
       this.#forgetEphemeral(change);
     }
   }
@@ -245,11 +250,10 @@ export class Outlook {
     changes.last = undefined;
     for (const change of undone.reverse()) {
       const { before } = change;
-      if (before === undefined) {
-        this.#latest.delete(change.path);
-      } else {
+      this.#latest.delete(change);
+      if (before !== undefined) {
         before.isOutdated = false;
-        this.#latest.set(change.path, before);
+        this.#latest.put(before, undefined);
       }
       this.#digest?.replace(change.crc, change.crcBefore);
       this.#forgetEphemeral(change);

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { openAcl, permissions, type TxnBody } from '../protocol/index.ts';
+import { ManualClock } from '../support/index.ts';
 import type { Tree } from '../tree/index.ts';
 import { openPersistence, type Persistence } from './persistence.ts';
 import type { LoggedTxn } from './txn-log.ts';
@@ -254,12 +255,20 @@ test('a large tree is not written anew for every 100,000 txns, unless that is as
   };
   const taken = (disk: Persistence) => disk.lastSnapshot!.zxid;
 
-  const disk = await open({ snapCount: undefined, random: () => 0, digestEnabled: false });
+  const clock = new ManualClock();
+  const unsaid = { snapCount: undefined, random: () => 0, digestEnabled: false, clock };
+  const disk = await open(unsaid);
+  const first = taken(disk);
   await grow(disk, 0, 50_000);
-  await expect.poll(() => taken(disk)).toBe(50_000); // half of 100,000
-  await grow(disk, 50_000, 101_000);
-  await expect.poll(() => taken(disk)).toBe(101_000); // 51,000 txns, 101,000 nodes
-  await grow(disk, 101_000, 160_000);
-  expect(taken(disk)).toBe(101_000);
+  expect(taken(disk)).toBe(first); // one was written a moment ago
+  clock.advance(3_000);
+  await grow(disk, 50_000, 51_000);
+  await expect.poll(() => taken(disk)).toBe(51_000); // half of 100,000
+  clock.advance(3_000);
+  await grow(disk, 51_000, 103_000);
+  await expect.poll(() => taken(disk)).toBe(103_000); // 52,000 txns, 103,000 nodes
+  clock.advance(3_000);
+  await grow(disk, 103_000, 150_000);
+  expect(taken(disk)).toBe(103_000);
   await disk.log.close();
 });

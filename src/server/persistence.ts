@@ -63,7 +63,7 @@ export interface PersistenceOptions {
   readonly digestEnabled?: boolean | undefined;
   /**
    * Txns between two snapshots: from half of it to all of it, by chance. Without, 100,000, and no fewer
-   * than half of the nodes.
+   * than half of the nodes, and some seconds later than the last.
    */
   readonly snapCount?: number | undefined;
   readonly preallocBytes?: number | undefined;
@@ -228,6 +228,9 @@ function safe(zxid: bigint): number {
 
 const half = 2 ** 32;
 
+/** From the end of one snapshot to the next: what is to be replayed meanwhile takes about a second. */
+const snapshotPauseMs = 3_000;
+
 class DiskLog implements TxnLog {
   readonly #directory: DataDirectory;
   readonly #tree: Tree;
@@ -241,6 +244,8 @@ class DiskLog implements TxnLog {
   #sinceSnapshot = 0;
   #nextSnapshotAfter: number;
   #snapshotting: Promise<TakenSnapshot> | undefined;
+  /** When the last one was done, by the clock that only grows. */
+  #snapshotMs = -Infinity;
   #purging: Promise<void> | undefined;
   #purgeTimer: Timer | undefined;
   #isClosed = false;
@@ -339,14 +344,15 @@ class DiskLog implements TxnLog {
   }
 
   /**
-   * Where nobody said after how many: not before half as many txns as there are nodes. What a snapshot
-   * costs grows with the tree, and so would the part of the time that goes into them while it is filled.
+   * Where nobody said after how many: not before half as many txns as there are nodes, and not at once
+   * after the last one. What a snapshot costs grows with the tree, and so would the part of the time that
+   * goes into them while it is filled; and while one is synced, writes wait longer for the disk.
    */
   get #isSnapshotDue(): boolean {
     if (this.#sinceSnapshot < this.#nextSnapshotAfter) return false;
-    return (
-      this.#options.snapCount !== undefined || 2 * this.#sinceSnapshot >= this.#tree.nodes.count
-    );
+    if (this.#options.snapCount !== undefined) return true;
+    const isLarge = 2 * this.#sinceSnapshot < this.#tree.nodes.count;
+    return !isLarge && this.#clock.nowMs() - this.#snapshotMs >= snapshotPauseMs;
   }
 
   /** Spread over time, so that the servers of one machine don't all write at once. */
@@ -367,7 +373,8 @@ class DiskLog implements TxnLog {
       compression: this.#options.snapshotCompression ?? 'none',
       unsafeNoFsync: this.#options.unsafeNoFsync ?? false,
     });
-    const tookMs = Math.round(this.#clock.nowMs() - startMs);
+    this.#snapshotMs = this.#clock.nowMs();
+    const tookMs = Math.round(this.#snapshotMs - startMs);
     this.#tallies.snapshottime.add(tookMs);
     this.lastSnapshot = { zxid: Number(zxid), wallMs: this.#clock.wallMs() };
     this.#logger.info({ ...written, zxid: `0x${zxid.toString(16)}`, tookMs }, 'snapshot written');
