@@ -13,6 +13,7 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { Kafka, logLevel } from 'kafkajs';
 import { freePort } from '../free-port.ts';
 import { Jvm } from '../jvm.ts';
 import { temporaryFolder } from '../zookeeper-server.ts';
@@ -27,6 +28,8 @@ export interface KafkaOptions {
 }
 
 const startTimeoutMs = 120_000;
+/** There may be none, where a test has it so. */
+const controllerTimeoutMs = 20_000;
 const pollMs = 100;
 const tailBytes = 16_384;
 
@@ -98,6 +101,23 @@ export class KafkaBroker {
       if (!this.isRunning) throw this.#failure('ended while starting');
       if (Date.now() > deadlineMs) throw this.#failure(`was not ready in ${startTimeoutMs} ms`);
       await delay(pollMs);
+    }
+    // It answers before it has heard who is the controller, and refuses then whatever only that one does.
+    const untilMs = Date.now() + controllerTimeoutMs;
+    while (Date.now() < untilMs && !(await this.#knowsController())) await delay(pollMs);
+  }
+
+  async #knowsController(): Promise<boolean> {
+    const retry = { retries: 0 };
+    const kafka = new Kafka({ brokers: [this.address], logLevel: logLevel.NOTHING, retry });
+    const admin = kafka.admin();
+    try {
+      await admin.connect();
+      return ((await admin.describeCluster()).controller ?? -1) >= 0;
+    } catch {
+      return false; // asked again
+    } finally {
+      await admin.disconnect();
     }
   }
 
