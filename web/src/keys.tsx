@@ -3,7 +3,7 @@
  * while it stands. No key is taken while somebody types, and none together with Ctrl, Alt or Meta,
  * except Ctrl-K (Meta-K), which opens the palette from anywhere.
  */
-import { useEffect } from 'preact/hooks';
+import { useLayoutEffect } from 'preact/hooks';
 import { session } from './live.ts';
 import { Dialog, isDialogOpen, openDialog } from './overlay.tsx';
 import { openPalette } from './palette.tsx';
@@ -47,7 +47,8 @@ const everywhere: Keys = {
 };
 
 export function useKeys(keys: Keys): void {
-  useEffect(() => {
+  // With the view itself, not a frame later: a key pressed as soon as it is seen counts.
+  useLayoutEffect(() => {
     local.add(keys);
     return () => {
       local.delete(keys);

@@ -3,7 +3,7 @@
  * command prints is shown as text, as a table of its records, or as the JSON that scripts get.
  */
 import { signal } from '@preact/signals';
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { CommandView, ShellView } from '../../../src/console/api.ts';
 import { visible } from '../format.ts';
 import { session, useAnswer } from '../live.ts';
@@ -38,7 +38,8 @@ export function View() {
     session.value?.features.shell ? '/api/commands' : null,
   );
   const asked = param('line');
-  useEffect(() => {
+  // Before the next key can come: who types as soon as the page is seen loses nothing.
+  useLayoutEffect(() => {
     if (asked !== null) setLine(asked);
     field.current?.focus();
   }, [asked]);
