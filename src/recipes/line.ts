@@ -184,9 +184,8 @@ export class Place {
     const { grant } = this;
     let [line, at] = await this.#look(signal);
     if (rule(line, at) === null) return this.#granted();
-    // While we wait, the end of our own node or session counts as much as a caller who gave up.
-    const ends = signal ? [grant.signal, signal] : [grant.signal];
-    const look = () => unlessAborted(this.#look(signal), ...ends);
+    grant.watch(); // goes out together with what is asked next
+    const look = () => this.#unlessOver(this.#look(signal), signal);
     for (;;) {
       const name = rule(line, at);
       if (name === null) return this.#granted();
@@ -194,9 +193,9 @@ export class Place {
       // them it is known beforehand that our turn follows its end, and nothing has to be asked then.
       const isForeseen = rule === oneAtATime;
       const early = isForeseen ? line[at - 2] : undefined;
-      if (early !== undefined) await this.#gone(early, ends);
+      if (early !== undefined) await this.#gone(early, signal);
       const { links } = grant;
-      const gone = this.#gone(name, ends);
+      const gone = this.#gone(name, signal);
       gone.catch(() => {}); // the look behind it may fail first, and says why
       // In the same breath: it is answered behind the read that watches the one ahead.
       if (early !== undefined) [line, at] = await look();
@@ -215,15 +214,30 @@ export class Place {
   }
 
   /** Resolves when the node is no longer there. Somebody may write to it meanwhile, and ask its owner to let go. */
-  async #gone(name: string, ends: readonly AbortSignal[]): Promise<void> {
+  async #gone(name: string, signal: AbortSignal | undefined): Promise<void> {
     for (let isThere = true; isThere; ) {
       const ahead = watchNode(this.line.client, childOf(this.line.path, name));
       this.#ahead = ahead;
-      const watched = await unlessAborted(this.#inSession(ahead), ...ends);
-      const event = watched && (await unlessAborted(watched.changed, ...ends));
+      const watched = await this.#unlessOver(this.#inSession(ahead), signal);
+      const event = watched && (await this.#unlessOver(watched.changed, signal));
       if (this.#ahead === ahead) this.#ahead = undefined;
       isThere = event?.type === 'dataChanged';
     }
+  }
+
+  /** While we wait, the end of our own node or session counts as much as a caller who gave up. */
+  #unlessOver<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+    const mine = new Promise<T>((resolve, reject) => {
+      const stop = this.grant.onEnd(reject);
+      const settled = <V>(settle: (value: V) => void) => {
+        return (value: V) => {
+          stop();
+          settle(value);
+        };
+      };
+      promise.then(settled(resolve), settled(reject));
+    });
+    return signal ? unlessAborted(mine, signal) : mine;
   }
 
   /** A list that has our node is no older than it, and so has all that are ahead of it. */
@@ -258,22 +272,46 @@ export class Place {
   }
 }
 
-/** Java's %010d: past 2^31-1 the server's counter goes on below zero, with the sign among the ten. */
-const numberPattern = /^(?:\d{10}|-\d{9,10})$/;
-
 /** The number behind the last of the prefixes in a name, and which prefix it is. */
 function numbered(name: string, prefixes: readonly string[]) {
-  for (const [kind, prefix] of prefixes.entries()) {
+  for (let kind = 0; kind < prefixes.length; kind += 1) {
+    const prefix = prefixes[kind]!;
     const at = name.lastIndexOf(prefix);
-    const rest = at === -1 ? '' : name.slice(at + prefix.length);
-    if (numberPattern.test(rest)) return { name, kind, sequence: Number(rest) };
+    const sequence = at === -1 ? Number.NaN : numberFrom(name, at + prefix.length);
+    if (!Number.isNaN(sequence)) return { name, kind, sequence };
   }
   return undefined; // not a contender, whatever it is
 }
 
+const digitsMax = 10;
+const [zero, nine] = [0x30, 0x39];
+
+/**
+ * What Java's %010d has written from there to the end; NaN for anything else. Past 2^31-1 the server's
+ * counter goes on below zero, with the sign among the ten. (Lists are long, and each look reads one: no
+ * pattern, no string for each name.)
+ */
+function numberFrom(name: string, from: number): number {
+  const isNegative = name[from] === '-';
+  const start = isNegative ? from + 1 : from;
+  const digits = name.length - start;
+  if (digits !== digitsMax && !(isNegative && digits === digitsMax - 1)) return Number.NaN;
+  let number = 0;
+  for (let at = start; at < name.length; at += 1) {
+    const digit = name.charCodeAt(at);
+    if (digit < zero || digit > nine) return Number.NaN;
+    number = number * 10 + digit - zero;
+  }
+  return isNegative ? -number : number;
+}
+
 /** Those that have one of the prefixes and a number behind it, by number, then as the prefixes stand. */
 export function inOrder(names: readonly string[], prefixes: readonly string[]): string[] {
-  const found = names.flatMap((name) => numbered(name, prefixes) ?? []);
+  const found: NonNullable<ReturnType<typeof numbered>>[] = [];
+  for (const name of names) {
+    const one = numbered(name, prefixes);
+    if (one !== undefined) found.push(one);
+  }
   // Around 2^31 the number that is shortly ahead, modulo 2^32, is the later one.
   found.sort((a, b) => (a.sequence - b.sequence) | 0 || a.kind - b.kind);
   return found.map(({ name }) => name);

@@ -237,7 +237,9 @@ export class Engine implements Service {
     while (this.#dirty.length > 0) {
       const dirty = this.#dirty;
       this.#dirty = [];
-      for (const connection of dirty) {
+      // The last first: who began to watch last was closest to being next, and whose call it was knows already.
+      for (let at = dirty.length - 1; at >= 0; at -= 1) {
+        const connection = dirty[at]!;
         connection.flush();
         // What had to wait until some of the replies before it were gone.
         if (connection.inFlight > 0) this.#drain(connection);

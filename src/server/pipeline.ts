@@ -27,7 +27,10 @@ export interface PipelineEnds {
 
 /** How often it is looked at how much is asked. */
 const rateWindowMs = 5;
-const quietPacketsPerMs = 10;
+/** So many may come while a sync is waited for. */
+const heldUpMax = 3;
+/** How fast it is forgotten that a sync took long, with each that was not waited for. */
+const forgets = 0.99;
 /** More at a time is a load, where reading and writing side by side gains more. */
 const quietTxnsMax = 4;
 
@@ -42,6 +45,8 @@ export class Pipeline {
   #idle: (() => void)[] = [];
   /** Requests of late, and since when they are counted. Nothing is known at first. */
   #packetsPerMs = Infinity;
+  /** How long the last sync took that was waited for. To hand one to another thread takes longer. */
+  #syncMs = 0;
   #rateFromMs: number;
   #rateFromPackets = 0;
 
@@ -76,13 +81,14 @@ export class Pipeline {
     const batch = this.#next;
     this.#next = [];
     const startMs = this.#clock.nowMs();
-    this.#log.append(batch, this.#isQuiet(batch.length, startMs)).then(
-      () => this.#commit(batch, startMs),
+    const isQuiet = this.#isQuiet(batch.length, startMs);
+    this.#log.append(batch, isQuiet).then(
+      () => this.#commit(batch, startMs, isQuiet),
       (error) => this.#fail(error),
     );
   }
 
-  /** Whether so little is asked that a sync could be waited for: about one request would come meanwhile. */
+  /** Whether so little is asked that a sync could be waited for. */
   #isQuiet(txns: number, nowMs: number): boolean {
     const elapsedMs = nowMs - this.#rateFromMs;
     if (elapsedMs >= rateWindowMs) {
@@ -91,12 +97,13 @@ export class Pipeline {
       this.#rateFromMs = nowMs;
       this.#rateFromPackets = packetsReceived;
     }
-    return txns <= quietTxnsMax && this.#packetsPerMs <= quietPacketsPerMs;
+    return txns <= quietTxnsMax && this.#packetsPerMs * this.#syncMs <= heldUpMax;
   }
 
-  #commit(batch: readonly Call[], startMs: number): void {
+  #commit(batch: readonly Call[], startMs: number, isQuiet: boolean): void {
     const nowMs = this.#clock.nowMs();
     const tookMs = nowMs - startMs;
+    this.#syncMs = isQuiet ? tookMs : this.#syncMs * forgets;
     const isSlow = this.#stats.appended(tookMs, batch.length);
     try {
       this.#ends.batchBegun(nowMs);
