@@ -45,6 +45,7 @@ import { beginReply, headerReply, recordReply, writeReply } from './replies.ts';
 import { firstSessionId, type ServerSession, Sessions } from './sessions.ts';
 import { ServerStats } from './stats.ts';
 import { memoryLog } from './txn-log.ts';
+import { Wakefulness } from './wakefulness.ts';
 import { Watches } from './watches.ts';
 import { decodeAndPrepare } from './writes.ts';
 
@@ -98,6 +99,7 @@ export class Engine implements Service {
   readonly #reader = new Reader();
   readonly #readCall = new ReadCall();
   #dirty: Connection[] = [];
+  readonly #wakefulness = new Wakefulness();
   readonly #barriers = new Set<Connection>();
   #zxid: number;
   /** When the chunk at hand came in, or the batch at hand was durable. */
@@ -234,6 +236,8 @@ export class Engine implements Service {
   }
 
   #flush(): void {
+    if (this.#dirty.length === 0) return;
+    this.#wakefulness.touch();
     while (this.#dirty.length > 0) {
       const dirty = this.#dirty;
       this.#dirty = [];
