@@ -16,7 +16,7 @@ import {
   WatcherEvent,
   ZkError,
 } from '../protocol/index.ts';
-import { type Clock, type Deferred, deferred, type Timer } from '../support/index.ts';
+import { type Clock, type Deferred, deferred, type Timer, wakefulness } from '../support/index.ts';
 import type { AuthInfo } from './auth.ts';
 import type { Calls } from './calls.ts';
 import { hostText } from './connection-string.ts';
@@ -102,6 +102,7 @@ export class Conversation {
       const nowMs = clock.nowMs();
       if (calls.send(this.transport.writer, nowMs, frameBytesMax)) this.#sentMs = nowMs;
       this.transport.flush();
+      wakefulness.touch();
     });
   }
 

@@ -25,7 +25,7 @@ import {
   wireOf,
   ZkError,
 } from '../protocol/index.ts';
-import { type Clock, type Logger, silentLogger } from '../support/index.ts';
+import { type Clock, type Logger, silentLogger, wakefulness } from '../support/index.ts';
 import { type Applied, Tree } from '../tree/index.ts';
 import { Auth, superId, withId } from './auth.ts';
 import { AuthAttempts } from './auth-attempts.ts';
@@ -45,7 +45,6 @@ import { beginReply, headerReply, recordReply, writeReply } from './replies.ts';
 import { firstSessionId, type ServerSession, Sessions } from './sessions.ts';
 import { ServerStats } from './stats.ts';
 import { memoryLog } from './txn-log.ts';
-import { Wakefulness } from './wakefulness.ts';
 import { Watches } from './watches.ts';
 import { decodeAndPrepare } from './writes.ts';
 
@@ -99,7 +98,6 @@ export class Engine implements Service {
   readonly #reader = new Reader();
   readonly #readCall = new ReadCall();
   #dirty: Connection[] = [];
-  readonly #wakefulness = new Wakefulness();
   readonly #barriers = new Set<Connection>();
   #zxid: number;
   /** When the chunk at hand came in, or the batch at hand was durable. */
@@ -237,7 +235,7 @@ export class Engine implements Service {
 
   #flush(): void {
     if (this.#dirty.length === 0) return;
-    this.#wakefulness.touch();
+    wakefulness.touch();
     while (this.#dirty.length > 0) {
       const dirty = this.#dirty;
       this.#dirty = [];

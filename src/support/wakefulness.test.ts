@@ -1,6 +1,6 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { ManualClock } from '../support/index.ts';
+import { ManualClock } from './clock.ts';
 import { Wakefulness } from './wakefulness.ts';
 
 function start(cores = 2) {
@@ -46,6 +46,12 @@ test('each time that was for nothing makes it rarer, up to a bound; one that was
   wakefulness.touch(); // somebody did ask again
   expect(await sleeps()).toBe(true);
   expect(touchesUntilAwake()).toBe(3);
+});
+
+test('a clock that stands still does not keep it awake for ever', async () => {
+  const { wakefulness } = start();
+  wakefulness.touch();
+  await expect.poll(() => wakefulness.isAwake, { interval: 1 }).toBe(false);
 });
 
 test('with one core it never stays awake', () => {
