@@ -22,6 +22,7 @@ import {
 import { type Client, isZkError } from '../client/index.ts';
 import { type KafkaRecord, keyOf, type PartitionId } from '../kafka/index.ts';
 import { type AlignInput, directoryOf, openInput, partitionsOf } from './align-input.ts';
+import { sharedOf } from './align-layout.ts';
 import { type OutputRecord, type PeriodFile, PeriodFiles } from './align-output.ts';
 import { periodOf } from './align-plan.ts';
 import { spanOf, writeSpan } from './align-span.ts';
@@ -30,7 +31,7 @@ import type { Context, OptionValues } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 import { offsetJson } from './kafka-view.ts';
 import { thousands } from './status.ts';
-import { within } from './top.ts';
+import { within } from './within.ts';
 
 const writersAtOnce = 4;
 
@@ -40,6 +41,7 @@ export async function run(context: Context, options: OptionValues): Promise<numb
   const lookAhead = within(options.lookAhead, '--look-ahead', 0, 1_000, 0);
   const extras = durationsOf(options);
   const input = await openInput(options);
+  const shared = await sharedOf(options, input, periodMs);
   const isFolder = typeof options.out === 'string';
   const sink: Sink = isFolder
     ? new FileSink(context, await PeriodFiles.open(String(options.out), periodMs))
@@ -59,6 +61,7 @@ export async function run(context: Context, options: OptionValues): Promise<numb
     eventTime: input.eventTime,
     consumerId: nameOf(options),
     ...extras,
+    ...(shared && { layout: shared }),
     ...(isFolder && {
       onPartitionPeriod: (id, { end }) => sink.passed(id, end),
       onPeriod: ({ start, end, signal: term }) => sink.complete(start, end, term),
@@ -73,6 +76,7 @@ export async function run(context: Context, options: OptionValues): Promise<numb
     output.tell(`${where}: ${error instanceof Error ? error.message : String(error)}`);
   });
   runner.on('assigned', (owned) => sink.assigned(owned, owned.epoch));
+  runner.on('limit', () => tellProgress(context, runner));
   tellStart(context, group, input, periodMs);
   try {
     // To a disk several partitions can write at once; a reader of standard output is one.
@@ -136,12 +140,16 @@ async function consume(
       if (!batch.signal.aborted) throw error;
     }
     await batch.done();
-    context.output.status(() => {
-      const { records, limit } = runner.status();
-      const at = limit?.limitMs == null ? '-' : new Date(limit.limitMs).toISOString();
-      return `${thousands(records)} records, limit ${at}`;
-    });
+    tellProgress(context, runner);
   }
+}
+
+function tellProgress({ output }: Context, runner: Aligner): void {
+  output.status(() => {
+    const { records, limit, isPaused } = runner.status();
+    const at = limit?.limitMs == null ? '-' : new Date(limit.limitMs).toISOString();
+    return `${thousands(records)} records, limit ${at}${isPaused ? ', paused by hand' : ''}`;
+  });
 }
 
 /** Resolves once the last period was dealt with, by us or by whoever leads. */

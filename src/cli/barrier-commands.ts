@@ -5,7 +5,7 @@ import type { Context, OptionValues } from './command.ts';
 import { CommandError, exitCodes } from './exit-codes.ts';
 import { escaped } from './output.ts';
 import { waitOf } from './recipe-commands.ts';
-import { within } from './top.ts';
+import { within } from './within.ts';
 
 const actions = ['wait', 'close', 'open', 'join'] as const;
 

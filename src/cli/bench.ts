@@ -13,7 +13,7 @@ import { CommandError, exitCodes } from './exit-codes.ts';
 import { percentilesOf } from './latency.ts';
 import { escaped } from './output.ts';
 import { thousands } from './status.ts';
-import { within } from './top.ts';
+import { within } from './within.ts';
 
 const kinds = ['get', 'set', 'create'] as const;
 type Kind = (typeof kinds)[number];

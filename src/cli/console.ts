@@ -29,7 +29,8 @@ import { contextSources, copyInto, type Offered, offeredContexts } from './conso
 import { ConsoleShell, consoleCommands } from './console-shell.ts';
 import { adminPortsOf, askServers, lookAtServers } from './console-sources.ts';
 import { CommandError, exitCodes } from './exit-codes.ts';
-import { within } from './top.ts';
+import { journalSource } from './journal.ts';
+import { within } from './within.ts';
 import { escaped, escapedLines } from './words.ts';
 
 export async function consoleCommand(context: Context, options: OptionValues): Promise<number> {
@@ -93,6 +94,8 @@ export interface OpenConsole {
   readonly brokers?: AskedBrokers | undefined;
   /** Where AdminServers tell what four-letter words do not. */
   readonly adminPorts?: readonly number[] | undefined;
+  /** Of a server that keeps nothing: what command lines wrote before went to another. */
+  readonly journalSinceMs?: number | undefined;
   /** Of a demo, while it runs: its brokers only play. */
   readonly demoEnds?: () => Ends | undefined;
   readonly options: Partial<ConsoleOptions>;
@@ -130,9 +133,9 @@ export async function openConsole(open: OpenConsole): Promise<RunningConsole> {
 function openSources(
   { commands, environment }: OpenConsole,
   target: Target,
-  only: Pick<OpenConsole, 'brokers' | 'demoEnds' | 'adminPorts'> = {},
+  only: Pick<OpenConsole, 'brokers' | 'demoEnds' | 'adminPorts' | 'journalSinceMs'> = {},
 ): { readonly sources: ConsoleSources; close(): Promise<void> } {
-  const { brokers = 'registered', demoEnds, adminPorts } = only;
+  const { brokers = 'registered', demoEnds, adminPorts, journalSinceMs } = only;
   const client = new Client(target.servers, { ...target.client, renew: true });
   const shell = new ConsoleShell(commands, target, environment);
   const ends = new BrokerEnds(client, brokers);
@@ -149,6 +152,7 @@ function openSources(
       copy: copyInto(client, target.dataBytesMax),
       offsets: () => demoEnds?.() ?? ends.source,
       whyNoOffsets: () => ends.why,
+      journal: journalSource(environment, client, target.servers, journalSinceMs),
     },
     async close() {
       await ends.close();

@@ -19,7 +19,7 @@ import type { Context, OptionValues } from './command.ts';
 import { barOf, bars } from './demo-align-picture.ts';
 import { CommandError, exitCodes } from './exit-codes.ts';
 import { drawFrame, enter, leave, print } from './kafka-view.ts';
-import { within } from './top.ts';
+import { within } from './within.ts';
 
 const group = 'demo';
 const startMs = Date.UTC(2026, 0, 1, 12);

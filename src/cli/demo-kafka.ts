@@ -17,7 +17,7 @@ import { brokersView } from './kafka-cluster-views.ts';
 import { lagView, readGroup } from './kafka-groups.ts';
 import { print, type View } from './kafka-view.ts';
 import { escaped } from './output.ts';
-import { within } from './top.ts';
+import { within } from './within.ts';
 
 /** Longest that a scene waits for the cluster. */
 const sceneMs = 30_000;

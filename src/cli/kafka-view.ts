@@ -10,7 +10,7 @@ import { Columns } from './columns.ts';
 import type { Context, OptionValues } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 import type { Output } from './output.ts';
-import { within } from './top.ts';
+import { within } from './within.ts';
 
 export interface Table {
   readonly heads: readonly string[];

@@ -10,7 +10,7 @@ import type { Context, OptionValues } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 import { faultText, type Server, serversOf } from './four-letter.ts';
 import { escaped } from './output.ts';
-import { within } from './top.ts';
+import { within } from './within.ts';
 
 interface Measured {
   readonly server: Server;

@@ -22,7 +22,7 @@ import type { Context, OptionValues } from './command.ts';
 import { CommandError, exitCodes } from './exit-codes.ts';
 import { dataJson, escaped } from './output.ts';
 import { childOptions, waitOf } from './recipe-commands.ts';
-import { within } from './top.ts';
+import { within } from './within.ts';
 
 const usage =
   'there is drover queue put PATH [data…], take PATH [--hold | -- command…], done ID, return ID, size PATH';

@@ -14,7 +14,7 @@ import { runChild } from './child.ts';
 import type { Context, OptionValues } from './command.ts';
 import { CommandError, exitCodes } from './exit-codes.ts';
 import { escaped } from './output.ts';
-import { within } from './top.ts';
+import { within } from './within.ts';
 
 type Program = readonly [string, ...string[]];
 

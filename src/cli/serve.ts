@@ -30,7 +30,7 @@ import type { Context, OptionValues } from './command.ts';
 import { CommandError, exitCodes } from './exit-codes.ts';
 import { isLogLevel, LazyLogger } from './logger.ts';
 import type { MetricsServer } from './metrics.ts';
-import { within } from './top.ts';
+import { within } from './within.ts';
 
 /** A server that does not drain by then is ended anyway; its log is whole all the same. */
 const drainTimeoutMs = 10_000;

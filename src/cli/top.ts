@@ -8,11 +8,12 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Context, OptionValues } from './command.ts';
-import { CommandError, exitCodes } from './exit-codes.ts';
+import { exitCodes } from './exit-codes.ts';
 import { serversOf } from './four-letter.ts';
 import { escaped } from './output.ts';
 import { type ServerRow, serverRows } from './server-facts.ts';
 import { cellsOf, heads, quorumOf, rowRecord, thousands } from './status.ts';
+import { within } from './within.ts';
 
 const enter = '\x1b[?1049h\x1b[?25l';
 const leave = '\x1b[?25h\x1b[?1049l';
@@ -117,17 +118,4 @@ export function frameOf(
   }
   const shown = lines.map((line) => `${line.slice(0, screen.columns)}${clearLine}`);
   return `${home}${shown.join('\r\n')}${clearBelow}`;
-}
-
-export function within(
-  given: OptionValues[string],
-  flag: string,
-  min: number,
-  max: number,
-  unless: number,
-): number {
-  if (given === undefined) return unless;
-  const value = Number(given);
-  if (Number.isFinite(value) && value >= min && value <= max) return value;
-  throw new CommandError('usage', `${flag}: a number from ${min} to ${max} is wanted`);
 }
