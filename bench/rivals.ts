@@ -132,8 +132,11 @@ class OwnServer implements Rival {
   }
 
   async launch(): Promise<void> {
+    // Node 20 reads all those certificates at every start, 40 ms that are none of the server's.
+    const { NODE_EXTRA_CA_CERTS: _, ...env } = process.env;
     this.#child = spawn('sh', ['-c', `exec ${this.#command}`], {
       cwd: root,
+      env,
       stdio: ['ignore', 'ignore', 'inherit'],
     });
     await once(this.#child, 'spawn');

@@ -91,6 +91,25 @@ test('a tree is the same after a restart, from a snapshot and what came after it
   await second.log.close();
 });
 
+test('an orderly end takes a snapshot where much would have to be replayed, and only there', async () => {
+  const first = await open({ snapCount: 10, random: () => 1 });
+  await write(first, [create('/a'), create('/b'), create('/c'), create('/d')]);
+  await first.finalSnapshot();
+  await write(first, [create('/e')]);
+  expect(first.lastSnapshot?.zxid).toBe(0);
+
+  await first.finalSnapshot();
+  expect(first.lastSnapshot?.zxid).toBe(5);
+  const before = picture(first.tree);
+  await first.log.close();
+  await first.finalSnapshot(); // too late, and no harm
+
+  const second = await open();
+  expect(picture(second.tree)).toEqual(before);
+  expect(second.recovered.txns).toBe(0);
+  await second.log.close();
+});
+
 test('a new directory has a snapshot from the start, as Apache wants one beside its logs', async () => {
   const disk = await open();
   await disk.log.close();

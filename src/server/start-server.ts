@@ -99,7 +99,9 @@ export async function startServer(options: ServerOptions = {}): Promise<RunningS
       (path) => engine.reap(path),
     );
     reaper.start();
+    let hasFailed = false;
     engine.onFailed((error) => {
+      hasFailed = true;
       reaper.stop();
       // The log is let go of too: whoever starts next must find the directory free.
       void log
@@ -111,6 +113,7 @@ export async function startServer(options: ServerOptions = {}): Promise<RunningS
       reaper.stop();
       await engine.stop();
       for (const connection of [...engine.connections]) connection.close();
+      if (!hasFailed) await persistence?.finalSnapshot();
       await log.close();
     };
     return { engine, persistence, stop };

@@ -50,7 +50,13 @@ export type {
 } from './recovery-report.ts';
 export { type Fault, SimulatedDisk } from './simulated-disk.ts';
 export { diffSnapshots, type SnapshotDifference } from './snapshot-diff.ts';
-export type { EncodedNode, SnapshotNode, SnapshotSink, ZxidDigest } from './snapshot-format.ts';
+export type {
+  EncodedNode,
+  EncodedParts,
+  SnapshotNode,
+  SnapshotSink,
+  ZxidDigest,
+} from './snapshot-format.ts';
 export { readSnapshot, type SnapshotSummary } from './snapshot-reader.ts';
 export type { InflateLimits } from './snapshot-source.ts';
 export {

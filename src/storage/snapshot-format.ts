@@ -39,6 +39,14 @@ export interface EncodedNode {
   writeTo(writer: Writer): void;
 }
 
+/** Where the parts of a node stand in the file's bytes; the path and the data with their lengths before them. */
+export interface EncodedParts {
+  pathAt: number;
+  dataAt: number;
+  aclAt: number;
+  statAt: number;
+}
+
 /** The sum over the tree (tree-digest.ts) as it was right after `zxid`. */
 export interface ZxidDigest {
   readonly zxid: bigint;
@@ -51,4 +59,6 @@ export interface SnapshotSink {
   session(id: bigint, timeoutMs: number): void;
   acl(id: number, acl: Acl[]): void;
   node(node: SnapshotNode): void;
+  /** Asked before `node`, where it is there: takes the node as it stands in the file, or declines with false. */
+  encoded?(bytes: Buffer, parts: EncodedParts): boolean;
 }

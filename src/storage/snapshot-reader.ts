@@ -13,6 +13,7 @@ import type { SnapshotFile } from './file-names.ts';
 import type { FileSystem } from './file-system.ts';
 import { txnBytesMax } from './log-entry.ts';
 import {
+  type EncodedParts,
   endPath,
   type SnapshotSink,
   snapshotMagic,
@@ -69,10 +70,13 @@ export async function readSnapshot(
 /** A node without its path and data: two lengths, the ACL and the Stat. */
 const nodeBytesMin = 4 + 4 + 8 + StatPersisted.width;
 const emptyAclBytes = 8 + 4;
+const endByte = endPath.charCodeAt(0);
 
 class SnapshotParser {
   readonly #chunks: AsyncGenerator<Buffer>;
   readonly #sink: SnapshotSink;
+  /** Of the node that is being read: one object for all of them. */
+  readonly #parts: EncodedParts = { pathAt: 0, dataAt: 0, aclAt: 0, statAt: 0 };
   #bytes: Buffer = Buffer.alloc(0);
   #at = 0;
   /** Bytes before `#bytes`, and how much of `#bytes` is in the sum. */
@@ -141,8 +145,7 @@ class SnapshotParser {
       await (this.#here >= 4 ? undefined : this.#need(4));
       const pathBytes = this.#lengthAt(0);
       if (this.#here < 8 + pathBytes) await this.#need(4 + pathBytes);
-      const path = this.#bytes.toString('utf8', this.#at + 4, this.#at + 4 + pathBytes);
-      if (path === endPath) {
+      if (pathBytes === endPath.length && this.#bytes[this.#at + 4] === endByte) {
         this.#at += 4 + pathBytes;
         return nodes;
       }
@@ -150,12 +153,22 @@ class SnapshotParser {
       const dataBytes = this.#lengthAt(4 + pathBytes);
       const wanted = nodeBytesMin + pathBytes + dataBytes;
       if (this.#here < wanted) await this.#need(wanted);
-      const reader = new Reader(this.#bytes, this.#at + 4 + pathBytes, this.#at + wanted);
-      const data = reader.buffer();
-      const acl = reader.int() * 2 ** 32 + (reader.int() >>> 0);
-      this.#sink.node({ path, data, acl, stat: StatPersisted.read(reader) });
+      const parts = this.#parts;
+      parts.pathAt = this.#at;
+      parts.dataAt = this.#at + 4 + pathBytes;
+      parts.aclAt = parts.dataAt + 4 + dataBytes;
+      parts.statAt = parts.aclAt + 8;
+      if (!this.#sink.encoded?.(this.#bytes, parts)) this.#tell(parts);
       this.#at += wanted;
     }
+  }
+
+  #tell({ pathAt, dataAt, statAt }: EncodedParts): void {
+    const path = this.#bytes.toString('utf8', pathAt + 4, dataAt);
+    const reader = new Reader(this.#bytes, dataAt, statAt + StatPersisted.width);
+    const data = reader.buffer();
+    const acl = reader.int() * 2 ** 32 + (reader.int() >>> 0);
+    this.#sink.node({ path, data, acl, stat: StatPersisted.read(reader) });
   }
 
   async #readDigest(): Promise<ZxidDigest | null> {

@@ -58,12 +58,24 @@ function inflated({ compression }: SnapshotFile, chunks: AsyncGenerator<Buffer>)
   return source.pipe(gunzip) as AsyncIterable<Buffer>;
 }
 
+/** The next piece is read while somebody is busy with the one before. */
 async function* stored(file: StoredFile, size: number): AsyncGenerator<Buffer> {
-  for (let position = 0; ; ) {
+  const read = async (position: number) => {
     const chunk = Buffer.allocUnsafeSlow(Math.min(chunkBytes, size - position));
-    const length = await file.read(chunk, position);
-    if (length === 0) return;
-    yield chunk.subarray(0, length);
-    position += length;
+    return chunk.subarray(0, await file.read(chunk, position));
+  };
+  let position = 0;
+  let reading = read(position);
+  try {
+    for (;;) {
+      const chunk = await reading;
+      if (chunk.length === 0) return;
+      position += chunk.length;
+      reading = read(position);
+      reading.catch(() => {}); // told to whoever asks for it; nobody may, and the file is closed then
+      yield chunk;
+    }
+  } finally {
+    await reading.catch(() => {});
   }
 }

@@ -71,6 +71,14 @@ export interface NewNode {
   readonly shownOwner: bigint;
 }
 
+/** Where the parts of a node stand in a snapshot's bytes. */
+export interface EncodedNodeAt {
+  readonly pathAt: number;
+  readonly dataAt: number;
+  readonly aclAt: number;
+  readonly statAt: number;
+}
+
 /** What a node's memory is held against. Its counter of child creates is the stored one. */
 export interface ForetoldStat {
   readonly version: number;
@@ -130,7 +138,10 @@ export class NodeStore {
   }
 
   findBytes(bytes: Buffer, start: number, end: number): number {
-    const hash = hashOf(bytes, start, end);
+    return this.findHashed(hashOf(bytes, start, end), bytes, start, end);
+  }
+
+  findHashed(hash: number, bytes: Buffer, start: number, end: number): number {
     const length = end - start;
     for (let node = this.#index.first(hash); node !== noNode; ) {
       const chunk = this.#chunks[node >>> chunkShift]!;
@@ -206,13 +217,44 @@ export class NodeStore {
     writeInt(slab, statAt + stat.numChildren, 0);
     writeLong(slab, statAt + stat.pzxid, zxid);
 
+    return this.#enter(parent, address, hashOf(this.#scratch, 0, pathBytes), made.acl);
+  }
+
+  /**
+   * One that nobody owns, as a snapshot has it: path, data and a StatPersisted, each where `at` says, the
+   * first two with their lengths before them. In the store they stand in the same order.
+   */
+  addEncoded(parent: number, bytes: Buffer, at: EncodedNodeAt, hash: number, acl: number): number {
+    const { pathAt, dataAt, statAt } = at;
+    const pathBytes = dataAt - pathAt - 4;
+    const dataBytes = Math.max(0, readInt(bytes, dataAt));
+    const address = this.#slabs.allocate(recordBytes(pathBytes, dataBytes));
+    const slab = this.#slabs.slab(address);
+    const to = this.#slabs.offset(address);
+    writeInt(slab, to, pathBytes);
+    writeInt(slab, to + 4, readInt(bytes, statAt + stat.cversion));
+    writeLong(slab, to + 8, 0);
+    writeInt(slab, to + crcAt, 0);
+    copyBytes(bytes, pathAt + 4, slab, to + headBytes, pathBytes + 4 + dataBytes);
+    const toStat = to + headBytes + pathBytes + 4 + dataBytes;
+    copyBytes(bytes, statAt, slab, toStat, stat.owner);
+    writeLong(slab, toStat + stat.owner, 0);
+    writeInt(slab, toStat + stat.dataLength, dataBytes);
+    writeInt(slab, toStat + stat.numChildren, 0);
+    copyBytes(bytes, statAt + stat.owner + 8, slab, toStat + stat.pzxid, 8);
+    const node = this.#enter(parent, address, hash, acl);
+    this.#countChildren(node, 0);
+    return node;
+  }
+
+  /** A number for what stands at `address`, and its place in the index and among its parent's children. */
+  #enter(parent: number, address: number, hash: number, acl: number): number {
     const node = this.#number();
-    const hash = hashOf(this.#scratch, 0, pathBytes);
     this.#set(node, field.address, address);
     this.#set(node, field.hash, hash);
     this.#set(node, field.parent, parent);
     this.#set(node, field.firstChild, noNode);
-    this.#set(node, field.acl, made.acl);
+    this.#set(node, field.acl, acl);
     this.#index.add(hash, node);
     this.#count += 1;
     if (parent !== noNode) this.#link(parent, node);

@@ -41,6 +41,11 @@ export class RunningDigest {
     if (isCounted(path)) this.#put(node, this.#shareOf(node, foretold));
   }
 
+  /** A node that counts has come, as its memory holds it. */
+  restored(node: number): void {
+    this.#put(node, this.#nodes.computeCrc(node));
+  }
+
   #shareOf(node: number, foretold: Foretold | undefined): number {
     const nodes = this.#nodes;
     return foretold !== undefined && nodes.agrees(node, foretold)

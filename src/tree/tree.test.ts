@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
-import { encode, Reader, type Type } from '../jute/index.ts';
+import { encode, Reader, type Type, Writer } from '../jute/index.ts';
 import { openAcl, Stat, type TxnBody, txns } from '../protocol/index.ts';
+import { persistedBytes } from './node-store.ts';
 import { containerOwner } from './owners.ts';
 import { noNode } from './path-index.ts';
 import { Tree } from './tree.ts';
@@ -227,6 +228,64 @@ test('a snapshot, walked and restored, is the same tree', () => {
   expect([...copy.ephemeralsOf(session)]).toEqual(['/a/b']);
   expect(copy.approximateDataSize).toBe(tree.approximateDataSize);
   expect(copy.lastZxid).toBe(5);
+});
+
+test('nodes restored from the bytes of a snapshot are those restored one by one; what is unlike most is declined', () => {
+  const tree = new Tree({ digest: true, extendedTypes: true });
+  const deep = Array.from({ length: 30 }, (_, i) => `/a/${'d/'.repeat(i)}d`);
+  grown(tree, [
+    create('/a', { data: 'x' }),
+    ...deep.map((path) => create(path, { data: path.repeat(5) })),
+    create('/b'),
+    set('/a', 'yy', 1),
+    create('/a/gone'),
+    remove('/a/gone'),
+    create('/a/e', { ephemeral: true }),
+    create('/a/\u00e4'),
+    create('/zoo'),
+  ]);
+
+  const [byNode, byBytes] = [0, 1].map(() => new Tree({ digest: true, extendedTypes: true }));
+  const declined: string[] = [];
+  for (const copy of [byNode!, byBytes!]) {
+    copy.beginRestore();
+    for (const [id, entry] of tree.acls.entries()) copy.acls.restore(id, entry);
+    for (const node of tree.walk()) {
+      const { nodes } = tree;
+      const path = nodes.pathOf(node);
+      const writer = new Writer();
+      writer.raw(Buffer.from('before')); // a node stands anywhere
+      nodes.writeSnapshot(writer, node, nodes.aclOf(node));
+      const pathBytes = path === '/' ? 0 : Buffer.byteLength(path);
+      const [dataAt, statAt] = [6 + 4 + pathBytes, writer.length - persistedBytes];
+      const parts = { pathAt: 6, dataAt, aclAt: statAt - 8, statAt };
+      const isTaken = copy === byBytes && copy.restoreEncoded(writer.written(), parts);
+      if (isTaken) continue;
+      if (copy === byBytes) declined.push(path);
+      copy.restoreNode(path, nodes.dataOf(node), nodes.aclOf(node), nodes.persistedOf(node));
+    }
+    copy.restored(tree.lastZxid);
+  }
+
+  expect(declined).toEqual([
+    ...['/', '/zookeeper', '/zookeeper/quota', '/zookeeper/config'],
+    ...['/a/e', '/a/\u00e4', '/zoo'],
+  ]);
+  for (const node of byNode!.walk()) {
+    const path = byNode!.nodes.pathOf(node);
+    expect(statOf(byBytes!, path), path).toEqual(statOf(tree, path));
+    const twin = byBytes!.nodes.find(path);
+    expect(byBytes!.nodes.dataOf(twin), path).toEqual(tree.nodes.dataOf(tree.find(path)));
+    expect(byBytes!.nodes.aclOf(twin), path).toBe(byNode!.nodes.aclOf(node));
+    expect(byBytes!.isIntact(twin), path).toBe(true);
+  }
+  expect(byBytes!.digest!.value).toBe(byNode!.digest!.value);
+  expect(byBytes!.approximateDataSize).toBe(tree.approximateDataSize);
+  expect(byBytes!.nodeCount).toBe(tree.nodeCount);
+  const orphan = Buffer.from('00000005' + Buffer.from('/no/x').toString('hex') + 'ffffffff', 'hex');
+  const bytes = Buffer.concat([orphan, Buffer.alloc(8 + persistedBytes)]);
+  const parts = { pathAt: 0, dataAt: 9, aclAt: 13, statAt: 21 };
+  expect(byBytes!.restoreEncoded(bytes, parts)).toBe(false);
 });
 
 test('a tree that changes while it is walked gives every node that was there all along, once', () => {

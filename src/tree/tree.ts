@@ -10,12 +10,12 @@
  * DataTree.processTxn would.
  */
 
-import { Reader } from '../jute/index.ts';
+import { Reader, readInt } from '../jute/index.ts';
 import { type Acl, readTxn, type TreeDigest, type TxnBody, wireOf } from '../protocol/index.ts';
 import { AclCache, openAclId } from './acl-cache.ts';
-import { type NewNode, NodeStore } from './node-store.ts';
+import { type EncodedNodeAt, type NewNode, NodeStore } from './node-store.ts';
 import { containerOwner, ownerKind, ttlOwner } from './owners.ts';
-import { noNode } from './path-index.ts';
+import { hashOf, noNode } from './path-index.ts';
 import {
   limitsName,
   QuotaPaths,
@@ -72,6 +72,24 @@ const persistedOwnerAt = 44;
 
 const noPaths: ReadonlySet<string> = new Set();
 const noParent: { readonly path: string; readonly node: number } = { path: '', node: noNode };
+const noEncodedParent: { readonly path: Buffer; readonly node: number } = {
+  path: Buffer.alloc(0),
+  node: noNode,
+};
+const letterZ = 0x7a;
+const slashByte = 0x2f;
+
+/** Where the last name of a path in ASCII begins, at its slash; -1 for the root and for whatever else it is. */
+function lastSlash(bytes: Buffer, start: number, end: number): number {
+  if (end - start < 2 || bytes[start] !== slashByte || bytes[end - 1] === slashByte) return -1;
+  let slash = -1;
+  for (let at = start; at < end; at += 1) {
+    const byte = bytes[at]!;
+    if (byte > 0x7f) return -1;
+    if (byte === slashByte) slash = at;
+  }
+  return slash;
+}
 
 /** `/a/b` gives `/a`, `/a` gives `/`. */
 function parentPath(path: string): string {
@@ -111,6 +129,7 @@ export class Tree {
   #events: TreeEvent[] = [];
   /** While a snapshot is restored. */
   #parentOfLast = noParent;
+  #encodedParentOfLast = noEncodedParent;
 
   constructor(options: TreeOptions = {}) {
     this.extendedTypes = options.extendedTypes ?? false;
@@ -289,6 +308,39 @@ export class Tree {
     this.#digest?.changed(node, path);
   }
 
+  /**
+   * The same for a node as it stands in the bytes of a snapshot, without a string or a buffer for it. False
+   * for one that is not like most: owned, not ASCII, below /z…, there already; then `restoreNode` takes it.
+   */
+  restoreEncoded(bytes: Buffer, at: EncodedNodeAt): boolean {
+    const start = at.pathAt + 4;
+    const end = at.dataAt;
+    const ownerAt = at.statAt + persistedOwnerAt;
+    if (readInt(bytes, ownerAt) !== 0 || readInt(bytes, ownerAt + 4) !== 0) return false;
+    const slash = lastSlash(bytes, start, end);
+    if (slash === -1 || bytes[start + 1] === letterZ) return false;
+    const { nodes } = this;
+    const hash = hashOf(bytes, start, end);
+    if (nodes.findHashed(hash, bytes, start, end) !== noNode) return false;
+    const parent = this.#encodedParent(bytes, start, Math.max(slash, start + 1));
+    if (parent === noNode) return false;
+    const acl = readInt(bytes, at.aclAt) * 2 ** 32 + (readInt(bytes, at.aclAt + 4) >>> 0);
+    const node = nodes.addEncoded(parent, bytes, at, hash, acl);
+    this.#dataSize += end - start + nodes.dataBytes(node);
+    this.acls.countUse(acl);
+    this.#digest?.restored(node);
+    return true;
+  }
+
+  #encodedParent(bytes: Buffer, start: number, end: number): number {
+    const last = this.#encodedParentOfLast;
+    if (last.path.equals(bytes.subarray(start, end))) return last.node;
+    const path = Buffer.from(bytes.subarray(start, end));
+    const node = this.nodes.findBytes(path, 0, path.length);
+    this.#encodedParentOfLast = { path, node };
+    return node;
+  }
+
   /** Mostly the same as of the node before: nothing is removed meanwhile. */
   #restoredParent(path: string): number {
     if (path !== this.#parentOfLast.path) this.#parentOfLast = { path, node: this.find(path) };
@@ -301,6 +353,7 @@ export class Tree {
     this.#restoreQuotas();
     this.#lastZxid = zxid;
     this.#parentOfLast = noParent;
+    this.#encodedParentOfLast = noEncodedParent;
   }
 
   #part(head: TxnHead, body: TxnBody, foretold: Foretold | undefined): Applied {
