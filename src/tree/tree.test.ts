@@ -282,7 +282,7 @@ test('nodes restored from the bytes of a snapshot are those restored one by one;
   expect(byBytes!.digest!.value).toBe(byNode!.digest!.value);
   expect(byBytes!.approximateDataSize).toBe(tree.approximateDataSize);
   expect(byBytes!.nodeCount).toBe(tree.nodeCount);
-  const orphan = Buffer.from('00000005' + Buffer.from('/no/x').toString('hex') + 'ffffffff', 'hex');
+  const orphan = Buffer.from(`00000005${Buffer.from('/no/x').toString('hex')}ffffffff`, 'hex');
   const bytes = Buffer.concat([orphan, Buffer.alloc(8 + persistedBytes)]);
   const parts = { pathAt: 0, dataAt: 9, aclAt: 13, statAt: 21 };
   expect(byBytes!.restoreEncoded(bytes, parts)).toBe(false);
