@@ -104,8 +104,6 @@ export class Engine implements Service {
   #nowMs: number;
   /** The same moment by the calendar: what a txn says of when it was. */
   #wallMs: number;
-  /** Writes of the batch at hand that are not in the statistics yet. */
-  readonly #took = { code: 0, ms: 0, times: 0 };
   /** Reads of the chunk at hand that were answered at once. */
   #answered = 0;
   #stopped = false;
@@ -619,29 +617,10 @@ export class Engine implements Service {
       this.#replied(connection, code, xid);
       const tookMs = this.#nowMs - call.startMs;
       connection.latency.record(tookMs);
-      this.#tookWrite(code, tookMs);
+      this.stats.wrote(code, tookMs);
     }
     if (call.body.type === 'closeSession') connection.finish();
     else this.#drain(connection);
-  }
-
-  /** Writes that came in one chunk and land in one batch take the same time: they are noted together. */
-  #tookWrite(code: number, ms: number): void {
-    const took = this.#took;
-    if (took.code !== code || took.ms !== ms) {
-      this.#noteWrites();
-      took.code = code;
-      took.ms = ms;
-    }
-    took.times += 1;
-  }
-
-  #noteWrites(): void {
-    const { code, ms, times } = this.#took;
-    if (times === 0) return;
-    this.stats.writes.record(ms, times);
-    this.stats.byOp.record(code, ms, times);
-    this.#took.times = 0;
   }
 
   #drain(connection: Connection): void {
@@ -662,7 +641,7 @@ export class Engine implements Service {
   }
 
   #batchDone(): void {
-    this.#noteWrites();
+    this.stats.noteWrites();
     for (const connection of this.#barriers) {
       this.#drain(connection);
       if (connection.inFlight === 0) this.#barriers.delete(connection);

@@ -186,6 +186,8 @@ export class ServerStats {
   slowAppends = 0;
 
   readonly #slowMs: number;
+  /** Writes of the batch at hand that are not noted yet. */
+  readonly #wrote = { code: 0, ms: 0, times: 0 };
 
   constructor(startedWallMs: number, slowMs: number = slowAppendMs) {
     this.startedWallMs = startedWallMs;
@@ -201,6 +203,26 @@ export class ServerStats {
     const isSlow = tookMs > this.#slowMs;
     if (isSlow) this.slowAppends += 1;
     return isSlow;
+  }
+
+  /** Writes that came in one chunk and land in one batch take the same time: they are noted together. */
+  wrote(code: number, ms: number): void {
+    const wrote = this.#wrote;
+    if (wrote.code !== code || wrote.ms !== ms) {
+      this.noteWrites();
+      wrote.code = code;
+      wrote.ms = ms;
+    }
+    wrote.times += 1;
+  }
+
+  /** At the end of a batch: none is left out any more. */
+  noteWrites(): void {
+    const { code, ms, times } = this.#wrote;
+    if (times === 0) return;
+    this.writes.record(ms, times);
+    this.byOp.record(code, ms, times);
+    this.#wrote.times = 0;
   }
 
   /** What `srst` does: latencies and packets, not what counts over the server's life. */
