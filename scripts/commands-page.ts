@@ -83,6 +83,7 @@ export function commandsPage(table: CommandTable): string {
 | \`DROVER_AUTH\` | as \`--auth\`, one a line |
 | \`DROVER_SASL_USER\`, \`DROVER_SASL_PASSWORD\` | SASL DIGEST-MD5 |
 | \`DROVER_HISTORY\` | where the shell keeps its history; empty, nowhere |
+| \`DROVER_JOURNAL\` | where commands note what they wrote, for the console's audit; empty, nowhere |
 | \`VISUAL\`, \`EDITOR\` | what \`edit\` opens |
 `;
   const text = `${intro}${options(connectionOptions).trimStart()}${variables}\n${sections.filter(Boolean).join('\n')}`;

@@ -49,6 +49,27 @@ test('the rule is changed under way, and what was promised still holds', {
   await expect(campaign.run()).resolves.toMatchObject({ simulatedMinutes: expect.any(Number) });
 });
 
+test.for([11, 12])(
+  'seed %i: held by hand, let on by steps and let go, through faults and changes of the rule',
+  { timeout: 60_000 },
+  async (seed) => {
+    const campaign = new AlignCampaign({
+      seed,
+      minutes: 90,
+      members: 3,
+      partitions: 6,
+      faultEveryMs: 45_000,
+      changesRule: true,
+      holds: true,
+    });
+
+    const { holds, faults } = await campaign.run();
+
+    expect(Math.min(holds.pause!, holds.step!, holds.continue!)).toBeGreaterThan(5);
+    expect(faults.kill! + faults.pause! + faults.cut!).toBeGreaterThan(20);
+  },
+);
+
 const cases = leaderSteps.flatMap((step) =>
   (['kill', 'pause', 'cut'] as const).map((fault): [Fault, (typeof leaderSteps)[number]] => [
     fault,

@@ -2,7 +2,7 @@
  * The simulation of aligned groups, by hand:
  *
  *   npx tsx test/align-simulation.ts [--minutes 100000] [--members 4] [--partitions 8] [--seed 1]
- *                                    [--fault-every 120] [--rules]
+ *                                    [--fault-every 120] [--rules] [--holds]
  */
 
 import { parseArgs } from 'node:util';
@@ -16,6 +16,7 @@ const { values } = parseArgs({
     seed: { type: 'string', default: '1' },
     'fault-every': { type: 'string', default: '120' },
     rules: { type: 'boolean', default: false },
+    holds: { type: 'boolean', default: false },
   },
 });
 
@@ -28,6 +29,7 @@ const campaign = new AlignCampaign({
   partitions: Number(values.partitions),
   ...(values['fault-every'] !== '0' && { faultEveryMs: Number(values['fault-every']) * 1_000 }),
   changesRule: values.rules,
+  holds: values.holds,
   onProgress: (minutes) => {
     if (performance.now() - printedMs < 10_000) return;
     printedMs = performance.now();

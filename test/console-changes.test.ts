@@ -36,6 +36,35 @@ test('an import is taken back whole, or not at all', async () => {
   expect(await zk.client.exists('/to/a')).toBeNull();
 });
 
+test('who leaves while a change is made has made it whole, and can take it back', async () => {
+  await using zk = await startConsoleInTest();
+  await zk.client.create('/to');
+  const nodes = Array.from({ length: 200 }, (_, at) => ({ path: `/n${at}`, data: base64('x') }));
+  const leaving = new AbortController();
+  const { csrf } = (await zk.get('/api/session')).json;
+  await zk.client.exists('/to/n0', { watch: () => leaving.abort() });
+
+  const asked = zk.send('/api/import', {
+    method: 'POST',
+    body: JSON.stringify({ path: '/to', nodes, onConflict: 'fail', dryRun: false }),
+    headers: {
+      'content-type': 'application/json',
+      'sec-fetch-site': 'same-origin',
+      'x-drover-token': csrf,
+      origin: zk.origin,
+    },
+    signal: leaving.signal,
+  });
+
+  await expect(asked).rejects.toThrow(/abort/);
+  await expect.poll(async () => (await newest(zk))?.action).toBe('import');
+  const entry = await newest(zk);
+  expect(entry).toMatchObject({ ok: true, count: 200, undo: 'possible' });
+  expect(await zk.client.children('/to')).toHaveLength(200);
+  expect((await undo(zk, entry.id)).status).toBe(200);
+  expect(await zk.client.children('/to')).toEqual([]);
+});
+
 test('a delete that somebody has built on since is not half taken back', async () => {
   await using zk = await startConsoleInTest();
   for (const name of ['a', 'b', 'c']) await zk.client.create(`/d/${name}`, { parents: true });

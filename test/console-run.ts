@@ -23,6 +23,8 @@ export interface Sent {
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string | undefined>>;
   readonly body?: string;
+  /** Whoever asks is gone. */
+  readonly signal?: AbortSignal;
 }
 
 export interface ConsoleAsked {
@@ -144,6 +146,7 @@ function ask(port: number, host: string, path: string, sent: Sent): Promise<Answ
         method: sent.method ?? 'GET',
         headers: Object.fromEntries(given) as Record<string, string>,
         agent: false,
+        ...(sent.signal && { signal: sent.signal }),
       },
       (response) => {
         const chunks: Buffer[] = [];

@@ -63,6 +63,7 @@ const inputs: Readonly<Record<string, object | string>> = {
   '/api/bench': { what: 'writes', inFlight: 1 },
   '/api/shell': { line: 'create /by-shell' },
   '/api/alignment/rule': { name: 'g', rule: { mode: 'off', stepMs: 1 } },
+  '/api/alignment/hold': { name: 'g', action: 'pause' },
   '/api/groups/reset': { name: 'g', to: '0', dryRun: false },
   '/api/sessions/expire': { session: '0x1' },
 };

@@ -428,3 +428,50 @@ test('the rule of an aligned group is changed and taken back', async () => {
   expect(await ruleNow()).toMatchObject({ mode: 'period', stepMs: 60_000, lookAhead: 0 });
   expect((await zk.post('/api/alignment/rule', { name: 'none', rule })).status).toBe(404);
 });
+
+test('an aligned group is paused, let on by steps and let go, each written down and taken back', async () => {
+  await using zk = await startConsoleInTest();
+  await setRule(zk.client, 'replay', { period: '60s' });
+  await zk.client.create('/align/replay/members');
+  const now = async () => (await zk.get('/api/alignment/one?name=replay')).json;
+  const hold = (action: string, more: object = {}) =>
+    zk.post('/api/alignment/hold', { name: 'replay', action, ...more });
+  const young = await hold('pause');
+  const limit = (rule: object) => ({
+    ...{ version: 1, epoch: '1', limit: 600_000, rule, cut: null, finished: false, moved_ms: 0 },
+  });
+  const rule = { mode: 'period', step_ms: 60_000, look_ahead: 0 };
+  await zk.client.create('/align/replay/limit', { data: JSON.stringify(limit(rule)) });
+  /** As a leader does. */
+  const lead = async () => {
+    const { data } = await zk.client.get('/align/replay/config');
+    await zk.client.set('/align/replay/limit', JSON.stringify(limit(JSON.parse(String(data)))));
+  };
+
+  const paused = await hold('pause');
+  await lead();
+  expect(await now()).toMatchObject({ isPaused: true, holdMs: 600_000 });
+  expect((await zk.get('/api/alignment')).json.groups).toMatchObject([{ isPaused: true }]);
+  expect((await hold('pause')).status).toBe(409);
+
+  const stepped = await hold('step', { periods: 2 });
+  await lead();
+  expect(await now()).toMatchObject({ isPaused: false, holdMs: 720_000 });
+  expect((await zk.post('/api/audit/undo', { id: paused.json.audit })).status).toBe(409);
+  await zk.post('/api/audit/undo', { id: stepped.json.audit });
+  await lead();
+  expect(await now()).toMatchObject({ isPaused: true, holdMs: 600_000 });
+
+  await hold('continue');
+  await lead();
+  expect(await now()).toMatchObject({ isPaused: false, holdMs: null });
+  expect(
+    (await zk.get('/api/audit')).json.entries.map(({ note }: { note: string }) => note),
+  ).toEqual(expect.arrayContaining(['replay: pause', 'replay: step 2', 'replay: continue']));
+  expect([young.status, young.json.error?.message ?? young.json.message]).toEqual([
+    ...[409, expect.stringContaining('no limit yet')],
+  ]);
+  expect((await hold('step', { periods: 0 })).status).toBe(400);
+  const none = await zk.post('/api/alignment/hold', { name: 'none', action: 'pause' });
+  expect(none.status).toBe(404);
+});

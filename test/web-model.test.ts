@@ -38,6 +38,24 @@ describe('the tree as rows', () => {
     expect(rows.map(({ path }) => tree.indexOf(path))).toEqual([0, 1, 2, 3, 4, 5]);
   });
 
+  test('a page that was on its way while its branch changed is shown, and asked for again', () => {
+    const tree = new TreeModel<TreeChild>();
+    const before = tree.changes;
+    tree.invalidate('/'); // told before the first page is there
+    tree.put('/', 1, 0, [child('/', 'a')], before);
+
+    expect(tree.rowAt(1).path).toBe('/a');
+    expect(tree.wants(0, 9)).toEqual([{ path: '/', page: 0 }]);
+    tree.put('/', 2, 0, [child('/', 'a'), child('/', 'b')], tree.changes);
+    expect(tree.wants(0, 9)).toEqual([]);
+    // A change elsewhere is no reason.
+    const asOf = tree.changes;
+    tree.open('/a');
+    tree.invalidate('/a');
+    tree.put('/', 2, 0, [child('/', 'a'), child('/', 'b')], asOf);
+    expect(tree.wants(0, 9)).toEqual([]);
+  });
+
   test('of 300,000 children only the pages in view are wanted', () => {
     const tree = new TreeModel<TreeChild>();
     const total = 300_000;

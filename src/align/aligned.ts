@@ -40,6 +40,8 @@ export interface LaneStatus extends PartitionId {
 export interface AlignStatus {
   readonly id: string;
   readonly limit: StoredLimit | null;
+  /** People hold the group, and the limit has come to where they do. */
+  readonly isPaused: boolean;
   readonly isLeading: boolean;
   readonly isInDoubt: boolean;
   /** Going on past the limit, without a link. */

@@ -35,9 +35,9 @@ import { Election } from '../recipes/index.ts';
 import { type Clock, onAbort, systemClock } from '../support/index.ts';
 import { type AlignOptions, type AlignSettings, settingsOf } from './align-options.ts';
 import { type AlignEvents, type AlignedBatch, type AlignStatus, laneStatus } from './aligned.ts';
-import { writeHandover } from './cuts.ts';
 import type { QuarantineReason } from './event-time.ts';
 import { HandOut } from './hand-out.ts';
+import { Handovers } from './handovers.ts';
 import { Lane } from './lane.ts';
 import { type AlignPaths, alignPaths, formatMember, type StoredLimit } from './layout.ts';
 import { Leader } from './leader.ts';
@@ -61,6 +61,7 @@ export class Aligner extends EventEmitter<AlignEvents> {
   readonly #member: GroupMember;
   readonly #reporter: Reporter;
   readonly #limits: LimitView;
+  readonly #handovers: Handovers;
   readonly #starts: Starts;
   readonly #election: Election;
   readonly #lanes = new Map<string, Lane>();
@@ -142,8 +143,14 @@ export class Aligner extends EventEmitter<AlignEvents> {
       onProblem: (error) => this.#problem(this.#paths.limit, error),
       onFailure,
     });
-    this.#starts = new Starts(client, this.#paths, options, this.#settings, (where, error) =>
-      this.#problem(where, error),
+    this.#handovers = new Handovers(client, this.#paths);
+    this.#starts = new Starts(
+      client,
+      this.#paths,
+      this.#handovers,
+      options,
+      this.#settings,
+      (where, error) => this.#problem(where, error),
     );
     this.#election = new Election(client, this.#paths.election, { id: this.#member.id, clock });
     client.on('state', this.#heardState);
@@ -174,6 +181,7 @@ export class Aligner extends EventEmitter<AlignEvents> {
     return {
       id: this.id,
       limit: this.limit,
+      isPaused: this.#limits.isPaused,
       isLeading: this.isLeading,
       isInDoubt: this.#out.isInDoubt,
       isFailingOpen: this.#limits.isOpen,
@@ -199,8 +207,9 @@ export class Aligner extends EventEmitter<AlignEvents> {
   }
 
   #spread(): void {
-    const { effectiveMs, stepMs, cutEnd } = this.#limits;
+    const { effectiveMs, stepMs, cutEnd, isPaused } = this.#limits;
     for (const lane of this.#lanes.values()) {
+      lane.isPaused = isPaused;
       if (stepMs !== null) lane.stepMs = stepMs;
       if (cutEnd !== null) lane.settle(cutEnd);
       lane.limitMs = effectiveMs;
@@ -222,7 +231,7 @@ export class Aligner extends EventEmitter<AlignEvents> {
 
   #assigned(owned: OwnedPartition): void {
     const { settings, onPartitionPeriod } = { settings: this.#settings, ...this.#options };
-    const { effectiveMs } = this.#limits;
+    const { effectiveMs, isPaused } = this.#limits;
     const lane = new Lane(owned, {
       ...settings,
       stepMs: this.#stepMs,
@@ -237,6 +246,7 @@ export class Aligner extends EventEmitter<AlignEvents> {
       onFailure: (error) => this.#finish({ error }),
     });
     lane.limitMs = effectiveMs;
+    lane.isPaused = isPaused;
     this.#lanes.set(keyOf(owned), lane);
     onAbort(owned.signal, () => this.#gone(lane));
     this.emit('assigned', owned);
@@ -275,7 +285,7 @@ export class Aligner extends EventEmitter<AlignEvents> {
     await lane.stop();
     await lane.idle();
     const handover = lane.handover();
-    if (handover !== null) await writeHandover(this.#client, this.#paths, owned, handover);
+    if (handover !== null) await this.#handovers.write(owned, handover);
   }
 
   #quarantine(owned: OwnedPartition, record: KafkaRecord, reason: QuarantineReason): void {

@@ -1,5 +1,5 @@
 /**
- * Cuts and handovers in storage: where every partition goes on.
+ * Cuts in storage, and where a partition goes on.
  *
  * A cut lies in one node, made in the very transaction that moves the limit; a large one lies in parts
  * below its node, which are made before, and count only once the pointer in `limit` names them. So a
@@ -10,18 +10,16 @@
  */
 
 import { isZkError, type MultiOp } from '../client/index.ts';
-import { ensurePath, keyOf, type OwnedPartition, type PartitionId } from '../kafka/index.ts';
+import { ensurePath, keyOf, type PartitionId } from '../kafka/index.ts';
 import type { Cut } from './group-clock.ts';
 import {
   type AlignPaths,
   type CutPointer,
   cutNode,
   formatCut,
-  formatHandover,
   type Handover,
   inNodes,
   parseCut,
-  parseHandover,
   type StoredCut,
 } from './layout.ts';
 import type { Pass } from './partition-clock.ts';
@@ -107,51 +105,6 @@ export async function deleteCut(client: AlignClient, path: string): Promise<void
     if (!isZkError(error, 'NO_NODE')) throw error;
   }
 }
-
-export async function readHandover(
-  client: AlignClient,
-  paths: AlignPaths,
-  partition: PartitionId,
-): Promise<Handover | null> {
-  const path = paths.handover(partition);
-  try {
-    return parseHandover((await client.get(path)).data, path);
-  } catch (error) {
-    if (isZkError(error, 'NO_NODE')) return null;
-    throw error;
-  }
-}
-
-/** Only while the partition is still ours: the server looks, in the same transaction. */
-export async function writeHandover(
-  client: AlignClient,
-  paths: AlignPaths,
-  owned: OwnedPartition,
-  handover: Handover,
-): Promise<void> {
-  const path = paths.handover(owned);
-  const data = formatHandover(handover);
-  const check = { op: 'check', path: owned.path, version: owned.version } as const;
-  for (let tries = 1; ; tries++) {
-    owned.signal.throwIfAborted();
-    try {
-      await client.multi([check, { op: 'set', path, data }]);
-      return;
-    } catch (error) {
-      if (!isZkError(error, 'NO_NODE') || tries === handoverTriesMax) throw error;
-    }
-    // There is none yet; or the ownership is gone, and then this is refused as well.
-    await ensurePath(client, path.slice(0, path.lastIndexOf('/')));
-    try {
-      await client.multi([check, { op: 'create', path, data }]);
-      return;
-    } catch (error) {
-      if (!isZkError(error, 'NODE_EXISTS')) throw error;
-    }
-  }
-}
-
-const handoverTriesMax = 3;
 
 export interface StartPoint {
   readonly offset: bigint;

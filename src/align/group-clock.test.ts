@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { GroupClock, type PartitionReport, type PartitionState } from './group-clock.ts';
-import { type Rule, ruleOf } from './rule.ts';
+import { type Rule, ruleOf, withHold } from './rule.ts';
 
 const minute = ruleOf({ period: 60 });
 
@@ -104,6 +104,16 @@ describe('the limit', () => {
     expect(clock.slowest).toEqual({ key: 't/0', positionMs: 30 });
   });
 
+  test('of a member that lets go of some of its partitions, only those have nobody', () => {
+    const clock = group(['t/0', 't/1', 't/2']);
+    for (const key of clock.keys) clock.report(key, 'a', at(70));
+    clock.report('t/2', 'b', at(70, { epoch: 2n }));
+
+    clock.left('a', ['t/1', 't/2', 't/9']);
+
+    expect([...clock.keys].map((key) => clock.view(key)?.member)).toEqual(['a', null, 'b']);
+  });
+
   test('waits for a partition that is new', () => {
     const clock = group(['t/0'], minute, 60);
     clock.report('t/0', 'a', at(100));
@@ -129,6 +139,69 @@ describe('the limit', () => {
 
     expect(clock.decide().limitMs).toBe(120);
     expect(clock.report('t/0', 'a', at(900, { epoch: 1n }))).toBe(false);
+  });
+});
+
+describe('held by hand', () => {
+  test('the limit goes up to there and no further, and the cut with it', () => {
+    const clock = group(['t/0', 't/1'], withHold(minute, 130), 60);
+    const reached = [{ end: 600, offset: 9n }];
+    clock.report('t/0', 'a', at(610, { offset: 9n, reached }));
+    clock.report('t/1', 'a', at(700, { offset: 5n, reached: [{ end: 660, offset: 5n }] }));
+
+    const decision = clock.decide();
+
+    expect(decision).toMatchObject({ limitMs: 130, cut: { end: 120 }, isFinished: false });
+    expect([...decision.cut!.offsets.values()]).toEqual([9n, 5n]);
+    clock.moved(decision);
+    expect(clock.decide()).toEqual({ limitMs: 130, cut: null, isFinished: false });
+
+    clock.rule = minute;
+    expect(clock.decide()).toMatchObject({ limitMs: 660, cut: { end: 600 } });
+  });
+
+  test('a limit that is beyond it stays, whatever the rule', () => {
+    for (const rule of [
+      minute,
+      ruleOf({ drift: 500, step: 60 }),
+      ruleOf({ off: true, step: 60 }),
+    ]) {
+      const clock = group(['t/0'], withHold(rule, 90), 240);
+      clock.report('t/0', 'a', at(239));
+      expect(clock.decide().limitMs).toBe(240);
+
+      clock.report('t/0', 'a', at(500));
+      expect(clock.decide()).toMatchObject({ limitMs: 240, cut: { end: 240 } });
+    }
+  });
+
+  test('a limit from outside is held too', () => {
+    const clock = group(['t/0'], withHold(minute, 60), 60);
+    clock.outerMs = 600;
+    clock.report('t/0', 'a', at(70));
+
+    expect(clock.decide().limitMs).toBe(60);
+  });
+
+  test('the group is not at its end before it is let go, though its last period may be', () => {
+    const clock = group(['t/0'], withHold(minute, 120), 120);
+    clock.report('t/0', 'a', at(70, { state: 'finished', offset: 3n }));
+
+    const decision = clock.decide();
+    expect(decision).toMatchObject({ limitMs: 120, cut: { end: 120, isFinal: true } });
+    expect(decision.isFinished).toBe(false);
+    clock.moved(decision);
+    expect(clock.decide()).toEqual({ limitMs: 120, cut: null, isFinished: false });
+
+    clock.rule = minute;
+    expect(clock.decide()).toEqual({ limitMs: 120, cut: null, isFinished: true });
+  });
+
+  test('nor is one in which there never was a record', () => {
+    const clock = group(['t/0'], withHold(minute, 120));
+    clock.report('t/0', 'a', at(null, { state: 'finished' }));
+
+    expect(clock.decide().isFinished).toBe(false);
   });
 });
 

@@ -16,7 +16,7 @@
  */
 
 import type { Pass } from './partition-clock.ts';
-import { boundaryAfter, boundaryAt, limitFor, type Rule } from './rule.ts';
+import { boundaryAfter, boundaryAt, ceilingOf, limitFor, type Rule } from './rule.ts';
 
 export type PartitionState = 'reading' | 'idle' | 'finished' | 'stopped';
 
@@ -105,10 +105,11 @@ export class GroupClock {
     return true;
   }
 
-  /** Its partitions, or one, are nobody's until the next reports: what was known goes on to hold. */
-  left(member: string, only?: string): void {
-    for (const [key, view] of this.#views) {
-      if (view?.member !== member || (only !== undefined && only !== key)) continue;
+  /** Its partitions, or those of them, are nobody's until the next reports: what was known goes on to hold. */
+  left(member: string, keys: Iterable<string> = this.#views.keys()): void {
+    for (const key of keys) {
+      const view = this.#views.get(key);
+      if (view == null || view.member !== member) continue;
       // Idle was judged by somebody who looked. Now nobody does.
       const state = view.state === 'idle' ? 'reading' : view.state;
       const isBlank = view.positionMs === null && state === 'reading';
@@ -154,8 +155,13 @@ export class GroupClock {
     const stay = { limitMs: this.#limitMs, cut: null, isFinished: false };
     if (slowest === null) return this.#views.size === 0 ? stay : this.#unheld();
     if (slowest.positionMs === null) return stay;
-    const limitMs = this.#higher(this.outerMs ?? limitFor(this.#rule, slowest.positionMs));
-    const cut = this.#cutAt(boundaryAt(this.#rule.stepMs, slowest.positionMs));
+    const ceilingMs = ceilingOf(this.#rule, this.#limitMs);
+    const limitMs = this.#higher(
+      Math.min(this.outerMs ?? limitFor(this.#rule, slowest.positionMs), ceilingMs),
+    );
+    // Periods in which nothing happened are over too, but what lies beyond a hold is to wait.
+    const reachedMs = Math.min(slowest.positionMs, ceilingMs);
+    const cut = this.#cutAt(boundaryAt(this.#rule.stepMs, reachedMs));
     return { limitMs, cut, isFinished: false };
   }
 
@@ -168,12 +174,16 @@ export class GroupClock {
       (last, view) => (view!.positionMs === null ? last : Math.max(last ?? 0, view!.positionMs)),
       null,
     );
-    if (lastMs === null) return { ...stay, isFinished: true };
+    // Whoever holds the group by hand is not to find it gone.
+    const isFinished = this.#rule.holdMs === undefined;
+    if (lastMs === null) return { ...stay, isFinished };
     const end = boundaryAfter(this.#rule.stepMs, lastMs);
+    const ceilingMs = ceilingOf(this.#rule, this.#limitMs);
+    if (end > ceilingMs) return stay;
     return {
-      limitMs: this.#higher(this.outerMs ?? end),
+      limitMs: this.#higher(Math.min(this.outerMs ?? end, ceilingMs)),
       cut: this.#cutAt(end, true),
-      isFinished: true,
+      isFinished,
     };
   }
 

@@ -6,6 +6,14 @@ export type { AlignOptions, SharedLimit } from './align-options.ts';
 export type { AlignEvents, AlignedBatch, AlignStatus, LaneStatus } from './aligned.ts';
 export { Aligner, align } from './aligner.ts';
 export {
+  continueAlignment,
+  pauseAlignment,
+  type RootOption,
+  type RuleChange,
+  setRule,
+  stepAlignment,
+} from './change-rule.ts';
+export {
   type CompleteOptions,
   Coordinator,
   type CoordinatorEvents,
@@ -45,8 +53,16 @@ export {
 export { type LeaderStep, leaderSteps } from './leader-options.ts';
 export { PartitionClock, type Pass } from './partition-clock.ts';
 export type { Period } from './period-calls.ts';
-export { setRule } from './prepare.ts';
-export { boundaryAfter, boundaryAt, limitFor, type Rule, type RuleInput, ruleOf } from './rule.ts';
+export {
+  boundaryAfter,
+  boundaryAt,
+  isPaused,
+  limitFor,
+  type Pace,
+  type Rule,
+  type RuleInput,
+  ruleOf,
+} from './rule.ts';
 export { SeedCoordinator, type SeedCoordinatorOptions } from './seed-coordinator.ts';
 export {
   formatProgress,
@@ -56,6 +72,7 @@ export {
   type SeedLayout,
   seedLayout,
 } from './seed-layout.ts';
+export { readSeedAlignment, type SeedSnapshot } from './seed-snapshot.ts';
 export {
   type AlignSnapshot,
   listAlignments,

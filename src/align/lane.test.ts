@@ -191,6 +191,25 @@ test('idle comes exactly after its time, and not while work is under way', async
   expect(lane.state).toBe('reading');
 });
 
+test('time in which people hold the group does not make a partition idle', async () => {
+  const { lane, reader, clock } = start();
+  lane.limitMs = 60;
+  reader.feed(10);
+  await settled();
+  lane.finish(times(lane).handed);
+  await settled();
+  clock.advance(600);
+  lane.isPaused = true;
+  clock.advance(10_500);
+  expect(lane.state).toBe('reading');
+
+  lane.isPaused = false;
+  clock.advance(999);
+  expect(lane.state).toBe('reading');
+  clock.advance(1);
+  expect(lane.state).toBe('idle');
+});
+
 test('a partition that lags is not idle, though nothing comes', async () => {
   const { lane, reader, clock } = start();
   reader.highWatermark = 7n;

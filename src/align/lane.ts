@@ -13,7 +13,7 @@
  *
  * Idle is judged by lag: everything up to the high watermark was read and is done, and nothing came for
  * `idleAfterMs`. The time runs only while we wait for the reader, so time in which it was held back, or
- * in which work was under way, does not count.
+ * in which work was under way, or in which people held the whole group, does not count.
  */
 
 import { isReaderError, type OwnedPartition, type PartitionReader } from '../kafka/index.ts';
@@ -40,6 +40,7 @@ export class Lane {
   #handed: Handed | undefined;
   #free = deferred();
   #idleTimer: Timer | undefined;
+  #isPaused = false;
   /** The end that was asked for lies in front of us. */
   #isAtEnd = false;
   #confirming: Promise<void> = Promise.resolve();
@@ -146,6 +147,13 @@ export class Lane {
 
   set stepMs(stepMs: number) {
     if (this.#clock !== undefined) this.#clock.stepMs = stepMs;
+  }
+
+  /** People hold the whole group: who has nothing to read is not left behind meanwhile. */
+  set isPaused(isPaused: boolean) {
+    if (isPaused === this.#isPaused) return;
+    this.#isPaused = isPaused;
+    if (this.#idleTimer !== undefined && this.#reader !== undefined) this.#armIdle(this.#reader);
   }
 
   /** A cut was made here: its boundaries need no telling any more. */
@@ -280,7 +288,7 @@ export class Lane {
   async #readOn(reader: PartitionReader): Promise<boolean> {
     const { clock } = this.#options;
     this.#armIdle(reader);
-    const { value, done } = await reader.next().finally(() => this.#idleTimer?.cancel());
+    const { value, done } = await reader.next().finally(() => this.#disarmIdle());
     if (this.#life.signal.aborted) return false;
     if (done) {
       this.#isAtEnd = true;
@@ -305,6 +313,7 @@ export class Lane {
 
   #armIdle(reader: PartitionReader): void {
     const { clock, idleAfterMs } = this.#options;
+    this.#disarmIdle();
     this.#idleTimer = clock.after(
       idleAfterMs,
       () => {
@@ -312,11 +321,16 @@ export class Lane {
         const isQuiet = highWatermark !== null && position >= highWatermark && this.#clock!.isDone;
         if (this.#state !== 'reading' || this.#life.signal.aborted) return;
         // Behind, or not known: it is being fetched. Work under way: its own time counts from its end.
-        if (isQuiet) this.#move('idle');
+        if (isQuiet && !this.#isPaused) this.#move('idle');
         else this.#armIdle(reader);
       },
       true,
     );
+  }
+
+  #disarmIdle(): void {
+    this.#idleTimer?.cancel();
+    this.#idleTimer = undefined;
   }
 
   #end(): void {
@@ -352,7 +366,7 @@ export class Lane {
   async stop(): Promise<void> {
     this.#life.abort();
     this.#buffer = undefined;
-    this.#idleTimer?.cancel();
+    this.#disarmIdle();
     this.#drained.resolve();
     const reader = this.#reader;
     this.#reader = undefined;

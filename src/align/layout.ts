@@ -23,7 +23,7 @@
 import { LayoutError, type PartitionId } from '../kafka/index.ts';
 import type { PartitionReport, PartitionState } from './group-clock.ts';
 import type { Pass } from './partition-clock.ts';
-import type { Rule } from './rule.ts';
+import { type Pace, type Rule, withHold } from './rule.ts';
 
 export const alignRoot = '/align';
 
@@ -103,8 +103,11 @@ export function formatRule(rule: Rule): string {
 
 function ruleJson(rule: Rule) {
   const common = { mode: rule.mode, step_ms: rule.stepMs };
-  if (rule.mode === 'period') return { ...common, look_ahead: rule.lookAhead };
-  return rule.mode === 'drift' ? { ...common, drift_ms: rule.driftMs } : common;
+  const hold = rule.holdMs === undefined ? {} : { hold_ms: rule.holdMs };
+  if (rule.mode === 'period') return { ...common, look_ahead: rule.lookAhead, ...hold };
+  return rule.mode === 'drift'
+    ? { ...common, drift_ms: rule.driftMs, ...hold }
+    : { ...common, ...hold };
 }
 
 export function parseRule(data: Uint8Array | null, path: string): Rule {
@@ -112,6 +115,11 @@ export function parseRule(data: Uint8Array | null, path: string): Rule {
 }
 
 function ruleFrom(json: Json): Rule {
+  const hold = json.hold_ms === undefined || json.hold_ms === null ? null : number(json, 'hold_ms');
+  return withHold(paceFrom(json), hold);
+}
+
+function paceFrom(json: Json): Pace {
   const stepMs = number(json, 'step_ms');
   if (stepMs < 1) throw new Error('step_ms: 1 or more is wanted');
   switch (json.mode) {

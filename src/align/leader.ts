@@ -235,11 +235,9 @@ export class Leader {
       const { partitions } = parseMember(data, `${this.#options.paths.members}/${name}`);
       this.#members.set(name, stat.czxid);
       for (const [key, report] of partitions) this.#clock.report(key, name, report);
-      for (const key of this.#clock.keys) {
-        // It had the partition, and says so no more: it is on its way to somebody else.
-        if (this.#clock.view(key)?.member === name && !partitions.has(key))
-          this.#clock.left(name, key);
-      }
+      // It had the partition, and says so no more: it is on its way to somebody else.
+      const gone = [...this.#clock.keys].filter((key) => !partitions.has(key));
+      this.#clock.left(name, gone);
       this.#bell.ring();
     } catch (error) {
       this.#options.onProblem(`${this.#options.paths.members}/${name}`, error);

@@ -4,7 +4,7 @@ import type { SessionState } from '../client/index.ts';
 import { ManualClock } from '../support/index.ts';
 import { formatLimit, type StoredLimit } from './layout.ts';
 import { LimitView } from './limit-view.ts';
-import { ruleOf } from './rule.ts';
+import { ruleOf, withHold } from './rule.ts';
 import type { AlignClient } from './session.ts';
 
 /** A client with one node in it, and a link that the test cuts. */
@@ -116,4 +116,19 @@ test('a rule that is off has no limit', async () => {
   await node.write({ rule: ruleOf({ off: true, step: 60 }) });
 
   expect(view.effectiveMs).toBe(Number.POSITIVE_INFINITY);
+});
+
+test('what people hold is held, also where the rule is off, and without a link', async () => {
+  const { node, view } = await start(1_000);
+  await node.write({ rule: withHold(ruleOf({ off: true, step: 60 }), 300) });
+  expect({ ms: view.effectiveMs, isPaused: view.isPaused }).toEqual({ ms: 300, isPaused: false });
+
+  await node.write({ rule: withHold(ruleOf({ period: 60 }), 90), limitMs: 120 });
+  expect(view.isPaused).toBe(true);
+  node.move('suspended');
+  expect(view.effectiveMs).toBe(120);
+  node.move('connected');
+
+  await node.write({ limitMs: 120 });
+  expect(view.isPaused).toBe(false);
 });

@@ -2,15 +2,16 @@
  * The limit as a member knows it: followed by one watch, and taken only forward.
  *
  * In: the limit node. Out: how far records may be handed out. What comes from a leader of before, or from
- * a server that is behind, counts for nothing. Where the rule is off there is no limit.
+ * a server that is behind, counts for nothing. Where the rule is off there is no limit, but for a hold.
  *
  * Without a link the limit stays where it is: whoever reaches it waits. With `failOpenMs` it is lifted
- * when the link is lost, and comes back with the link, or after that time.
+ * when the link is lost, and comes back with the link, or after that time; what people hold stays held.
  */
 
 import type { Clock, Timer } from '../support/index.ts';
 import { parseLimit, type StoredLimit } from './layout.ts';
 import { NodeFollower } from './node-follower.ts';
+import { ceilingOf, isPaused } from './rule.ts';
 import type { AlignClient } from './session.ts';
 
 export interface LimitViewOptions {
@@ -77,8 +78,14 @@ export class LimitView {
   /** Records before this, and what `outOfOrder` allows, may be handed out. */
   get effectiveMs(): number {
     if (this.#limit === null) return Number.NEGATIVE_INFINITY;
-    if (this.#isOpen || this.#limit.rule.mode === 'off') return Number.POSITIVE_INFINITY;
-    return this.#limit.limitMs ?? Number.NEGATIVE_INFINITY;
+    const { rule, limitMs } = this.#limit;
+    if (this.#isOpen || rule.mode === 'off') return ceilingOf(rule, limitMs);
+    return limitMs ?? Number.NEGATIVE_INFINITY;
+  }
+
+  /** People hold the group where it is. */
+  get isPaused(): boolean {
+    return this.#limit !== null && isPaused(this.#limit.rule, this.#limit.limitMs);
   }
 
   #heard(data: Buffer | null, zxid: bigint): void {

@@ -1,11 +1,10 @@
-/** The nodes that a group stands on, made by whoever joins first; and the rule, changed by people. */
+/** The nodes that a group stands on, made by whoever joins first. */
 
 import { isZkError } from '../client/index.ts';
 import { connected, ensurePath } from '../kafka/index.ts';
 import { Backoff, type Clock, pause } from '../support/index.ts';
-import { checkGroup } from './align-options.ts';
-import { type AlignPaths, alignPaths, alignRoot, formatRule } from './layout.ts';
-import { type Rule, type RuleInput, ruleOf } from './rule.ts';
+import { type AlignPaths, formatRule } from './layout.ts';
+import type { Rule } from './rule.ts';
 import { type AlignClient, isPassing } from './session.ts';
 
 /** Tried again for as long as there is a session to try it in. */
@@ -39,27 +38,4 @@ async function createRule(client: AlignClient, paths: AlignPaths, rule: Rule): P
   } catch (error) {
     if (!isZkError(error, 'NODE_EXISTS')) throw error;
   }
-}
-
-/**
- * Changes how the group's limit moves, while it runs: a smaller period for a replay, a larger one when
- * it has caught up, or none. Told to everybody with the next move; the limit never goes back by it.
- */
-export async function setRule(
-  client: AlignClient,
-  group: string,
-  input: RuleInput,
-  { root = alignRoot }: { readonly root?: string } = {},
-): Promise<Rule> {
-  checkGroup(group);
-  const rule = ruleOf(input);
-  const { base, config } = alignPaths(group, root);
-  await ensurePath(client, base);
-  try {
-    await client.set(config, formatRule(rule));
-  } catch (error) {
-    if (!isZkError(error, 'NO_NODE')) throw error;
-    await client.create(config, { data: formatRule(rule) });
-  }
-  return rule;
 }

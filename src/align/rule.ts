@@ -10,13 +10,22 @@
  *   slowest ─────────────^            |                   period, lookAhead 0: limit 2P
  *                            ^ limit                      period, lookAhead 1: limit 3P
  *
+ * Beside each of them a hold, set by people: the limit goes up to there and no further, and nothing is
+ * cut or called beyond it, nor is the group ever at its end, until it is lifted. A limit that lies beyond
+ * a hold stays where it is.
+ *
  * Pure. In: the rule, where the slowest is. Out: a limit. Whoever applies it never lets it go back.
  */
 
 import { ArgumentError } from '../client/index.ts';
 import { type Duration, durationMs } from './duration.ts';
 
-export type Rule =
+export type Rule = Pace & {
+  /** Nobody goes beyond this moment of event time. None: nobody holds it by hand. */
+  readonly holdMs?: number;
+};
+
+export type Pace =
   | { readonly mode: 'period'; readonly stepMs: number; readonly lookAhead: number }
   | { readonly mode: 'drift'; readonly stepMs: number; readonly driftMs: number }
   | { readonly mode: 'off'; readonly stepMs: number };
@@ -29,7 +38,7 @@ export type RuleInput =
   /** Nobody waits. Cuts are made every `step`. */
   | { readonly off: true; readonly step: Duration };
 
-export function ruleOf(input: RuleInput): Rule {
+export function ruleOf(input: RuleInput): Pace {
   if ('period' in input) {
     const { lookAhead = 0 } = input;
     if (!Number.isInteger(lookAhead) || lookAhead < 0 || lookAhead > lookAheadMax) {
@@ -62,7 +71,24 @@ export function boundaryAfter(stepMs: number, timeMs: number): number {
   return boundaryAt(stepMs, timeMs) + stepMs;
 }
 
-/** What the rule allows when the slowest stands here. */
+/** The rule with this hold in place of its own, or with none. */
+export function withHold(rule: Rule, holdMs: number | null): Rule {
+  const { holdMs: _, ...pace } = rule;
+  return holdMs === null ? pace : { ...pace, holdMs };
+}
+
+/** How far the limit may go at all, where it stands at `limitMs`: a hold takes nothing back. */
+export function ceilingOf({ holdMs }: Rule, limitMs: number | null): number {
+  if (holdMs === undefined) return Number.POSITIVE_INFINITY;
+  return Math.max(holdMs, limitMs ?? Number.NEGATIVE_INFINITY);
+}
+
+/** Whether the limit has come to where people hold it. */
+export function isPaused({ holdMs }: Rule, limitMs: number | null): boolean {
+  return holdMs !== undefined && limitMs !== null && limitMs >= holdMs;
+}
+
+/** What the rule allows when the slowest stands here, but for a hold. */
 export function limitFor(rule: Rule, slowestMs: number): number {
   if (rule.mode === 'drift') return slowestMs + rule.driftMs;
   const lookAhead = rule.mode === 'period' ? rule.lookAhead : 0;

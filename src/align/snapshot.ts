@@ -18,7 +18,7 @@ import {
   type StoredLimit,
 } from './layout.ts';
 import { childrenOf, nodeOf, readNode } from './read-node.ts';
-import type { Rule } from './rule.ts';
+import { isPaused, type Rule } from './rule.ts';
 import type { AlignClient } from './session.ts';
 
 export interface SeenPartition {
@@ -47,6 +47,10 @@ export interface AlignSnapshot {
   /** As configured; `limit.rule` is the one that is in force. */
   readonly rule: Rule | null;
   readonly limit: StoredLimit | null;
+  /** How far people let it go; null where they do not hold it. */
+  readonly holdMs: number | null;
+  /** People hold the group, and the limit has come to where they do: nobody is at fault that it stands. */
+  readonly isPaused: boolean;
   /** The last boundary whose callback has ended. */
   readonly calledMs: number | null;
   readonly members: readonly SeenMember[];
@@ -105,7 +109,14 @@ export async function readAlignment(
     return { key, state, positionMs, offset, member, isWaiting };
   });
   const slowest = partitions.find(({ key }) => key === clock.slowest?.key) ?? null;
-  return { group, rule, limit, calledMs, members: [...members.values()], partitions, slowest };
+  // Who leads says with the limit what it has heard of; where nobody is there, it will.
+  const heard = members.size === 0 ? rule : (limit?.rule ?? rule);
+  return {
+    ...{ group, rule, limit, calledMs, partitions, slowest },
+    holdMs: heard?.holdMs ?? null,
+    isPaused: heard !== null && isPaused(heard, limit?.limitMs ?? null),
+    members: [...members.values()],
+  };
 }
 
 /** The groups that there are. */

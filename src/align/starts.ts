@@ -12,7 +12,8 @@ import {
   type StartOffset,
 } from '../kafka/index.ts';
 import type { AlignOptions, AlignSettings } from './align-options.ts';
-import { readCut, readHandover, startPoint } from './cuts.ts';
+import { readCut, startPoint } from './cuts.ts';
+import type { Handovers } from './handovers.ts';
 import type { Opened } from './lane-options.ts';
 import { type AlignPaths, parseLimit, type StoredCut } from './layout.ts';
 import type { AlignClient } from './session.ts';
@@ -20,6 +21,7 @@ import type { AlignClient } from './session.ts';
 export class Starts {
   readonly #client: AlignClient;
   readonly #paths: AlignPaths;
+  readonly #handovers: Handovers;
   readonly #options: AlignOptions;
   readonly #settings: AlignSettings;
   readonly #onProblem: (where: string, error: unknown) => void;
@@ -29,12 +31,14 @@ export class Starts {
   constructor(
     client: AlignClient,
     paths: AlignPaths,
+    handovers: Handovers,
     options: AlignOptions,
     settings: AlignSettings,
     onProblem: (where: string, error: unknown) => void,
   ) {
     this.#client = client;
     this.#paths = paths;
+    this.#handovers = handovers;
     this.#options = options;
     this.#settings = settings;
     this.#onProblem = onProblem;
@@ -42,10 +46,7 @@ export class Starts {
 
   async open(owned: OwnedPartition, signal: AbortSignal, at?: bigint): Promise<Opened> {
     if (at !== undefined) return { reader: await this.#openAt(owned, at, signal), from: null };
-    const [cut, handover] = await Promise.all([
-      this.#lastCut(),
-      readHandover(this.#client, this.#paths, owned),
-    ]);
+    const [cut, handover] = await Promise.all([this.#lastCut(), this.#handovers.read(owned)]);
     const from = startPoint(owned, { cut, handover, allowanceMs: this.#settings.allowanceMs });
     const offset = from?.offset ?? (await this.#first(owned));
     const reader = await this.#openAt(owned, offset, signal);

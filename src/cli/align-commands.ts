@@ -2,18 +2,21 @@
 
 import {
   alignPaths,
+  continueAlignment,
   durationMs,
   parseRule,
+  pauseAlignment,
   type Rule,
-  type RuleInput,
+  type RuleChange,
   setRule,
+  stepAlignment,
 } from '../align/index.ts';
-import { type Client, isZkError } from '../client/index.ts';
+import { ArgumentError, type Client, isZkError } from '../client/index.ts';
 import { groupOf, noGroup, ruleText } from './align-words.ts';
 import type { Context, OptionValues } from './command.ts';
 import { CommandError, exitCodes } from './exit-codes.ts';
 import { escaped } from './output.ts';
-import { within } from './top.ts';
+import { within } from './within.ts';
 
 type Action = (
   context: Context,
@@ -29,8 +32,15 @@ const actions: Readonly<Record<string, Action>> = {
     return (await import('./align-run.ts')).run(context, withInputs(words, options));
   },
   watch: async (context, [group], options) =>
-    (await import('./align-watch.ts')).watch(context, groupOf(options, group), options),
+    options.layout === undefined
+      ? (await import('./align-watch.ts')).watch(context, groupOf(options, group), options)
+      : (await import('./align-layout.ts')).watchLayout(context, options),
   'set-period': setPeriod,
+  pause: (context, [group], options) =>
+    hold(context, 'pause', groupOf(options, group), pauseAlignment),
+  step,
+  continue: (context, [group], options) =>
+    hold(context, 'continue', groupOf(options, group), continueAlignment),
   stop,
   forget,
 };
@@ -70,7 +80,40 @@ async function setPeriod(
   }
   const periodMs = durationMs('period', String(given));
   const lookAhead = within(options.lookAhead, '--look-ahead', 0, 1_000, 0);
-  return change(context, groupOf(options, group), () => ({ period: periodMs, lookAhead }));
+  return change(context, groupOf(options, group), (client, name) =>
+    setRule(client, name, { period: periodMs, lookAhead }),
+  );
+}
+
+/** `align step G 3`, or `--group G 3`: so many periods more, and then it is held. */
+async function step(
+  context: Context,
+  words: readonly string[],
+  options: OptionValues,
+): Promise<number> {
+  const [group, count] = options.group === undefined ? words : [String(options.group), words[0]];
+  const periods = within(count, 'align step GROUP PERIODS', 1, 1_000_000, 1);
+  return hold(context, 'step', groupOf(options, group), (client, name) =>
+    stepAlignment(client, name, { periods }),
+  );
+}
+
+/** Held, or let go, by hand. Told as it is stored; who leads hears of it. */
+async function hold(
+  context: Context,
+  action: string,
+  group: string,
+  to: (client: Client, group: string) => Promise<RuleChange>,
+): Promise<number> {
+  await refuseReadOnly(context, action);
+  return change(context, group, async (client, name) => {
+    try {
+      return (await to(client, name)).rule;
+    } catch (error) {
+      if (!(error instanceof ArgumentError) || error.argument !== 'group') throw error;
+      throw new CommandError('refused', error.message);
+    }
+  });
 }
 
 /** Switches alignment off: nobody waits any more. What was caught up stays in step by itself. */
@@ -80,17 +123,19 @@ async function stop(
   options: OptionValues,
 ): Promise<number> {
   await refuseReadOnly(context, 'stop');
-  return change(context, groupOf(options, group), ({ stepMs }) => ({ off: true, step: stepMs }));
+  return change(context, groupOf(options, group), (client, name, { stepMs }) =>
+    setRule(client, name, { off: true, step: stepMs }),
+  );
 }
 
 async function change(
   context: Context,
   group: string,
-  to: (before: Rule) => RuleInput,
+  to: (client: Client, group: string, before: Rule) => Promise<Rule>,
 ): Promise<number> {
   const client = await context.client();
   const before = await ruleOfGroup(client, group);
-  const rule = await setRule(client, group, to(before));
+  const rule = await to(client, group, before);
   if (context.output.isJson) context.output.record({ group, before, rule });
   else context.output.line(`${escaped(group)}: ${ruleText(before)} → ${ruleText(rule)}`);
   return exitCodes.ok;

@@ -8,6 +8,7 @@
 import { durationMs, formatDuration } from '../align/index.ts';
 import type { PartitionId } from '../kafka/index.ts';
 import { type AlignInput, openInput, partitionsOf } from './align-input.ts';
+import { type Window, windowOf } from './align-words.ts';
 import { Columns } from './columns.ts';
 import type { Context, OptionValues } from './command.ts';
 import { CommandError, exitCodes } from './exit-codes.ts';
@@ -50,6 +51,7 @@ export async function plan(context: Context, options: OptionValues): Promise<num
   const input = await openInput({ ...options, follow: false });
   try {
     const planned = await planOf(input, periodMs, {
+      ...windowOf(options),
       signal,
       onProgress: (records) => output.status(`${thousands(records)} records`),
     });
@@ -78,11 +80,17 @@ export function periodOf(options: OptionValues): number {
   return durationMs('--period', String(options.period));
 }
 
+export interface PlanHooks extends Window {
+  readonly signal?: AbortSignal;
+  readonly onProgress?: (records: number) => void;
+}
+
 export async function planOf(
   { source, topics, timeOf }: AlignInput,
   periodMs: number,
-  hooks: { readonly signal?: AbortSignal; readonly onProgress?: (records: number) => void } = {},
+  hooks: PlanHooks = {},
 ): Promise<Planned> {
+  const { fromMs = 0, toMs = Number.POSITIVE_INFINITY } = hooks;
   const all = new Set<number>();
   const partitions: PartitionPlanned[] = [];
   let total = 0;
@@ -90,6 +98,7 @@ export async function planOf(
     const own = new Set<number>();
     let [records, withoutTime, outOfOrderMs] = [0, 0, 0];
     let [firstMs, lastMs] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
+    let leftOut = 0;
     const reader = await source.open(id, 'earliest', hooks.signal ? { signal: hooks.signal } : {});
     for await (const batch of reader) {
       hooks.signal?.throwIfAborted();
@@ -97,6 +106,10 @@ export async function planOf(
         const timeMs = timeOf(record);
         if (!Number.isFinite(timeMs) || timeMs < 0) {
           withoutTime += 1;
+          continue;
+        }
+        if (timeMs < fromMs || timeMs >= toMs) {
+          leftOut += 1;
           continue;
         }
         if (timeMs < lastMs) outOfOrderMs = Math.max(outOfOrderMs, lastMs - timeMs);
@@ -114,7 +127,7 @@ export async function planOf(
     const isTimed = own.size > 0;
     partitions.push({
       ...id,
-      records,
+      records: records - leftOut,
       firstMs: isTimed ? firstMs : null,
       lastMs: isTimed ? lastMs : null,
       periods: own.size,

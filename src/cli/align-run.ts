@@ -25,8 +25,8 @@ import { type AlignInput, directoryOf, openInput, partitionsOf } from './align-i
 import { sharedOf } from './align-layout.ts';
 import { type OutputRecord, type PeriodFile, PeriodFiles } from './align-output.ts';
 import { periodOf } from './align-plan.ts';
-import { spanOf, writeSpan } from './align-span.ts';
-import { groupOf } from './align-words.ts';
+import { type Span, spanOf, writeSpan } from './align-span.ts';
+import { groupOf, type Window, windowOf } from './align-words.ts';
 import type { Context, OptionValues } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 import { offsetJson } from './kafka-view.ts';
@@ -39,6 +39,7 @@ export async function run(context: Context, options: OptionValues): Promise<numb
   const group = groupOf(options);
   const periodMs = periodOf(options);
   const lookAhead = within(options.lookAhead, '--look-ahead', 0, 1_000, 0);
+  const window = windowOf(options);
   const extras = durationsOf(options);
   const input = await openInput(options);
   const shared = await sharedOf(options, input, periodMs);
@@ -50,7 +51,7 @@ export async function run(context: Context, options: OptionValues): Promise<numb
   const { signal, output } = context;
   if (options.follow !== true && options.brokers === undefined) {
     const span = await spanOf(input);
-    if (span !== null) await writeSpan(client, group, span);
+    if (span !== null) await writeSpan(client, group, clipped(span, window));
   }
   const runner = align(client, {
     group,
@@ -61,6 +62,8 @@ export async function run(context: Context, options: OptionValues): Promise<numb
     eventTime: input.eventTime,
     consumerId: nameOf(options),
     ...extras,
+    ...(window.fromMs !== undefined && { from: window.fromMs }),
+    ...(window.toMs !== undefined && { to: window.toMs }),
     ...(shared && { layout: shared }),
     ...(isFolder && {
       onPartitionPeriod: (id, { end }) => sink.passed(id, end),
@@ -96,6 +99,10 @@ export async function run(context: Context, options: OptionValues): Promise<numb
     await input.source.close();
     await client.close();
   }
+}
+
+function clipped({ startMs, endMs }: Span, { fromMs, toMs }: Window): Span {
+  return { startMs: Math.max(startMs, fromMs ?? 0), endMs: Math.min(endMs, toMs ?? endMs) };
 }
 
 /** What the library checks by itself; only what was given is handed on. */

@@ -36,7 +36,10 @@ export interface ShownPartition {
 }
 
 export interface Alignment
-  extends Pick<AlignSnapshot, 'group' | 'limit' | 'calledMs' | 'members' | 'rule'> {
+  extends Pick<
+    AlignSnapshot,
+    'group' | 'limit' | 'holdMs' | 'isPaused' | 'calledMs' | 'members' | 'rule'
+  > {
   readonly partitions: readonly ShownPartition[];
   readonly leader: string | null;
   /** The one that everybody waits for. */

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import type { StoredLimit } from '../align/index.ts';
 import type { Alignment, ShownPartition } from './align-view.ts';
 import { paceOf, type Sample, viewOf } from './align-watch.ts';
 import { textOf } from './kafka-view.ts';
@@ -8,7 +9,15 @@ const rule = { mode: 'period', stepMs: 60_000, lookAhead: 0 } as const;
 function sample(atMs: number, limitMs: number | null, records: number, more: object = {}): Sample {
   const member = { id: 'm', sessionId: 1n, sinceMs: 0, records, waitingShare: 0.25, partitions: 1 };
   const cut = { end: 60_000, start: 0, node: 'x', parts: 0 };
-  const limit = { epoch: 7n, limitMs, rule, cut, isFinished: false, movedAtMs: 0, ...more };
+  const limit: StoredLimit = {
+    epoch: 7n,
+    limitMs,
+    rule,
+    cut,
+    isFinished: false,
+    movedAtMs: 0,
+    ...more,
+  };
   const slowest: ShownPartition = {
     topic: 't',
     partition: '0',
@@ -21,6 +30,8 @@ function sample(atMs: number, limitMs: number | null, records: number, more: obj
     group: 'g',
     rule,
     limit,
+    holdMs: limit.rule.holdMs ?? null,
+    isPaused: limit.rule.holdMs !== undefined,
     calledMs: null,
     members: [member],
     partitions: [slowest],
@@ -67,7 +78,23 @@ test('it says who holds the others back, by how much, and why', () => {
   expect(limit).toBe(
     'limit 1970-01-01T00:02:00.000Z · 50 % · 30s a second · 100 rec/s · ETA 4s · waiting 25 % of the time',
   );
-  expect(held).toBe('held back by t-0 · m · 30s before the limit · it is being read');
+  expect(held).toBe(
+    'held back by t-0 · m · 30s before the limit · it is being read · limit moved 16m 40s ago',
+  );
   expect(states).toContain('paused 0 · reading 1 · idle 0 · finished 0 · cut');
   expect(view.records[0]).toMatchObject({ heldBackBy: { topic: 't', behindMs: 30_000 } });
+});
+
+test('a group that is paused by hand says so, and nobody is blamed who has come to the limit', () => {
+  const more = { rule: { ...rule, holdMs: 60_000 } };
+  const view = (limitMs: number) => {
+    const last = sample(1_000, limitMs, 0, more);
+    return { ...viewOf(last, last, null, null), lines: textOf(viewOf(last, last, null, null)) };
+  };
+
+  const there = view(90_000);
+  expect(there.lines).toContain('\npaused by hand at 1970-01-01T00:01:30.000Z · align step g');
+  expect(there.lines).not.toContain('held back by');
+  expect(there.records[0]).toMatchObject({ isPaused: true, holdMs: 60_000 });
+  expect(view(120_000).lines).toContain('held back by t-0');
 });

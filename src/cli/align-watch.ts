@@ -7,16 +7,14 @@
  * will have caught up.
  */
 
-import { setTimeout as delay } from 'node:timers/promises';
+import { frames } from './align-frames.ts';
 import { readSpan, type Span } from './align-span.ts';
 import { type Alignment, readGroup, type ShownPartition, type ShownState } from './align-view.ts';
-import { noGroup, ruleText } from './align-words.ts';
+import { momentOf, noGroup, ruleText } from './align-words.ts';
 import type { Context, OptionValues } from './command.ts';
-import { CommandError, exitCodes } from './exit-codes.ts';
-import { ageText, drawFrame, enter, leave, offsetJson, print, type View } from './kafka-view.ts';
+import { ageText, offsetJson, type View } from './kafka-view.ts';
 import { escaped } from './output.ts';
 import { thousands } from './status.ts';
-import { within } from './top.ts';
 
 export interface Sample {
   readonly alignment: Alignment;
@@ -33,45 +31,18 @@ export async function watch(
   group: string,
   options: OptionValues,
 ): Promise<number> {
-  const { output, signal } = context;
-  const isLive = output.isTty && !output.isJson;
-  const intervalMs = 1_000 * within(options.interval, '--interval', 0.05, 3_600, 1);
-  const framesMax = within(options.count, '--count', 1, 1e9, isLive ? 1e9 : 1);
-  const toMs = momentOf(options.to);
+  const toMs = momentOf('--to', options.to);
   const client = await context.client();
   const samples: Sample[] = [];
-  if (isLive) output.write(enter);
-  try {
-    for (let frame = 0; frame < framesMax; frame++) {
-      if (frame > 0) await delay(intervalMs, undefined, { signal });
-      const alignment = await readGroup(client, group);
-      if (alignment === null) throw noGroup(group);
-      const span = await readSpan(client, group);
-      const sample = { alignment, atMs: performance.now(), wallMs: Date.now() };
-      samples.push(sample);
-      while (sample.atMs - samples[0]!.atMs > windowMs) samples.shift();
-      const view = viewOf(samples[0]!, sample, span, toMs ?? span?.endMs ?? null);
-      if (isLive) drawFrame(output, view);
-      else print(output, view);
-      await output.drained();
-    }
-  } catch (error) {
-    if (!signal.aborted || !isLive) throw error; // a person ends it so; a script was interrupted
-  } finally {
-    if (isLive) {
-      output.write(leave);
-      await output.drained();
-    }
-  }
-  return exitCodes.ok;
-}
-
-function momentOf(text: OptionValues[string]): number | null {
-  if (text === undefined) return null;
-  const given = String(text);
-  const ms = /^\d+$/.test(given) ? Number(given) : Date.parse(given);
-  if (Number.isFinite(ms)) return ms;
-  throw new CommandError('usage', '--to: a date, or milliseconds since 1970, is wanted');
+  return frames(context, options, async () => {
+    const alignment = await readGroup(client, group);
+    if (alignment === null) throw noGroup(group);
+    const span = await readSpan(client, group);
+    const sample = { alignment, atMs: performance.now(), wallMs: Date.now() };
+    samples.push(sample);
+    while (sample.atMs - samples[0]!.atMs > windowMs) samples.shift();
+    return viewOf(samples[0]!, sample, span, toMs ?? span?.endMs ?? null);
+  });
 }
 
 /** What changed from one look to another. Null where there is nothing to tell it by. */
@@ -118,7 +89,7 @@ export function reasonOf({ state }: ShownPartition): string {
 
 export function viewOf(first: Sample, last: Sample, span: Span | null, toMs: number | null): View {
   const { alignment, wallMs } = last;
-  const { limit, members, slowest, leader } = alignment;
+  const { limit, members, slowest, leader, holdMs } = alignment;
   const pace = paceOf(first, last, toMs);
   const time = (ms: number | null | undefined) => (ms == null ? '-' : new Date(ms).toISOString());
   const counts = countsOf(alignment);
@@ -145,11 +116,17 @@ export function viewOf(first: Sample, last: Sample, span: Span | null, toMs: num
   const cut = limit?.cut
     ? `cut ${time(limit.cut.end)}, ${ageText(wallMs - limit.movedAtMs)} ago`
     : 'no cut yet';
+  const stands =
+    limit?.limitMs == null ? '' : ` · limit moved ${ageText(wallMs - limit.movedAtMs)} ago`;
   const states = Object.entries(counts).map(([state, count]) => `${state} ${count}`);
   return {
     parts: [
       line.join(' · '),
-      ...(isHeld ? [heldText(slowest, behindMs)] : []),
+      ...(holdMs === null ? [] : [holdText(alignment, holdMs)]),
+      // Where people hold it, who is at the limit is not in anybody's way.
+      ...(isHeld && (holdMs === null || behindMs !== 0)
+        ? [`${heldText(slowest, behindMs)}${stands}`]
+        : []),
       [...states, cut, ...(limit ? [ruleText(limit.rule)] : [])].join(' · '),
       {
         heads: ['PARTITION', 'STATE', 'POSITION', 'OFFSET', 'OWNER'],
@@ -177,6 +154,8 @@ export function viewOf(first: Sample, last: Sample, span: Span | null, toMs: num
         limitMs: limit?.limitMs ?? null,
         isFinished: limit?.isFinished ?? false,
         rule: limit?.rule ?? null,
+        isPaused: alignment.isPaused,
+        holdMs,
         epoch: limit === null ? null : String(limit.epoch),
         cutMs: limit?.cut?.end ?? null,
         calledMs: alignment.calledMs,
@@ -200,6 +179,16 @@ function shareOf(limitMs: number | null, span: Span | null): number | null {
   if (limitMs === null || span === null) return null;
   const whole = Math.max(1, span.endMs - span.startMs);
   return Math.max(0, Math.min(1, (limitMs - span.startMs) / whole));
+}
+
+/** That it stands still, or will, because somebody wants it to. */
+function holdText({ group, isPaused, limit }: Alignment, holdMs: number): string {
+  // The limit may have been beyond the hold when that came.
+  const at = new Date(Math.max(holdMs, limit?.limitMs ?? holdMs)).toISOString();
+  const how = `align step ${escaped(group)}, align continue ${escaped(group)}`;
+  return isPaused
+    ? `paused by hand at ${at} · ${how}`
+    : `goes on up to ${at}, held there by hand · ${how}`;
 }
 
 function heldText(slowest: ShownPartition, behindMs: number | null): string {

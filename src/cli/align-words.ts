@@ -1,4 +1,4 @@
-/** How `drover align` names groups and rules. */
+/** How `drover align` names groups, rules and moments. */
 
 import { formatDuration, type Rule } from '../align/index.ts';
 import type { OptionValues } from './command.ts';
@@ -12,6 +12,12 @@ export function groupOf(options: OptionValues, word?: string): string {
 }
 
 export function ruleText(rule: Rule): string {
+  const { holdMs } = rule;
+  const held = holdMs === undefined ? '' : `, held by hand at ${new Date(holdMs).toISOString()}`;
+  return `${paceText(rule)}${held}`;
+}
+
+function paceText(rule: Rule): string {
   const step = formatDuration(rule.stepMs);
   if (rule.mode === 'off') return `off, cuts every ${step}`;
   if (rule.mode === 'drift') return `drift of ${formatDuration(rule.driftMs)}, cuts every ${step}`;
@@ -23,4 +29,26 @@ export function noGroup(group: string): CommandError {
     'refused',
     `${escaped(group)}: no such group; align run --group makes one`,
   );
+}
+
+export function momentOf(flag: string, given: OptionValues[string]): number | null {
+  if (given === undefined) return null;
+  const text = String(given);
+  const ms = /^\d+$/.test(text) ? Number(text) : Date.parse(text);
+  if (Number.isFinite(ms) && ms >= 0) return ms;
+  throw new CommandError('usage', `${flag}: a date, or milliseconds since 1970, is wanted`);
+}
+
+/** What of the data counts: from then on, and before then. */
+export interface Window {
+  readonly fromMs?: number;
+  readonly toMs?: number;
+}
+
+export function windowOf(options: OptionValues): Window {
+  const [fromMs, toMs] = [momentOf('--from', options.from), momentOf('--to', options.to)];
+  if (fromMs !== null && toMs !== null && toMs <= fromMs) {
+    throw new CommandError('usage', '--to: is not after --from');
+  }
+  return { ...(fromMs !== null && { fromMs }), ...(toMs !== null && { toMs }) };
 }

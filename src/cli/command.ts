@@ -113,6 +113,8 @@ export interface Context {
   target(): Promise<Target>;
   /** A session of the command's own, which it closes: with the same credentials and TLS unless told otherwise. */
   connect(servers?: string, options?: ClientOptions): Promise<Client>;
+  /** As `connect`, at another place and as who one is there. */
+  connectTo(target: Target): Promise<Client>;
   /** An absolute path of what a person wrote: relative to `cwd`, with `.` and `..`. */
   path(text?: string): string;
   /**

@@ -29,6 +29,7 @@ import { openConsole } from './console.ts';
 import type { Offered } from './console-contexts.ts';
 import { serverView } from './console-sources.ts';
 import { findingsOf } from './doctor.ts';
+import { lineHistory } from './line-history.ts';
 import { rowFrom } from './server-facts.ts';
 import { quorumOf } from './status.ts';
 import { targetOf } from './target.ts';
@@ -55,6 +56,7 @@ export async function openServerConsole(
   const { DROVER_AUTH, DROVER_CONSOLE_TOKEN: token } = context.environment;
   const target = await targetOf({ server: server.address }, { DROVER_AUTH });
   const history = historyOf(server);
+  const { storage } = server.facts;
   const demo = write ? await demoOf(server, say) : undefined;
   const options: Partial<ConsoleOptions> = {
     port,
@@ -71,6 +73,10 @@ export async function openServerConsole(
     ask: async (word) => [answerOf(server, word)],
     ownServer: { ...ownServerOf(server), metricsUrl },
     ...(history !== undefined && { history }),
+    ...(storage !== undefined && {
+      lineHistory: (line, onChange) =>
+        lineHistory(storage.dataDir, storage.dataLogDir, line, onChange),
+    }),
     ...(demo !== undefined && { demo: () => demo.begin() }),
   };
   const running = await openConsole({
@@ -79,6 +85,7 @@ export async function openServerConsole(
     environment: context.environment,
     say,
     contexts,
+    ...(storage === undefined && { journalSinceMs: Date.now() }),
     ...(demo !== undefined && { demoEnds: () => demo.ends }),
     options,
   });

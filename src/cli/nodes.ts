@@ -8,6 +8,7 @@
 
 import { readFile } from 'node:fs/promises';
 import type { Acl, CreateMode, StatView } from '../client/index.ts';
+import { Pace, sortInTurns } from '../support/index.ts';
 import { parseAcl } from './acl-text.ts';
 import type { Context, OptionValues } from './command.ts';
 import { hexDump, printStat, statJson, terminalText } from './data.ts';
@@ -59,8 +60,8 @@ export async function ls(context: Context, args: Args, options: OptionValues): P
     }
     return waiter ? waiter.wait() : exitCodes.ok;
   }
-  const { children, stat } = await client.childrenAndStat(path, { signal, ...watch });
-  children.sort();
+  const { children: found, stat } = await client.childrenAndStat(path, { signal, ...watch });
+  const children = await sortInTurns(found); // a console with others in it may be where we run
   const withStat = options.s === true;
   if (output.isJson) {
     output.record({ path, children, ...(withStat && { stat: statJson(stat) }) });
@@ -74,11 +75,14 @@ export async function ls(context: Context, args: Args, options: OptionValues): P
 async function printNames(context: Context, names: readonly string[]): Promise<void> {
   const { output } = context;
   const isOneLine = isLikeZkCli(context);
+  const pace = new Pace();
   if (isOneLine) output.write('[');
   for (const [i, name] of names.entries()) {
     if (!isOneLine) output.line(escaped(name));
     else output.write(i === 0 ? escaped(name) : `, ${escaped(name)}`);
-    if (i % 1_000 === 999) await output.paced();
+    if (i % 1_000 !== 999) continue;
+    await output.paced();
+    await pace.keep();
   }
   if (isOneLine) output.line(']');
 }

@@ -11,7 +11,7 @@
  */
 
 import { existsSync } from 'node:fs';
-import { type Client, connect } from '../client/index.ts';
+import type { Client } from '../client/index.ts';
 import { pathFault } from '../protocol/index.ts';
 import type { Context, Target } from './command.ts';
 import { contextNames } from './contexts.ts';
@@ -96,9 +96,7 @@ export async function openPlace(context: Context, place: ServerPlace): Promise<O
         origin: place.name,
         readOnly: target.readOnly && servers === target.servers,
       };
-  const client = isContext
-    ? await connect(there.servers, { ...there.client, signal: context.signal })
-    : await context.connect(servers);
+  const client = isContext ? await context.connectTo(there) : await context.connect(servers);
   return { client, target: there, path, close: () => client.close() };
 }
 

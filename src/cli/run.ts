@@ -8,11 +8,13 @@
 import { ArgumentError, ConnectError, isZkError, type WatchEvent } from '../client/index.ts';
 import type { Command, CommandTable, Context, OptionValues, ShellControl } from './command.ts';
 import { CommandError, exitCodes } from './exit-codes.ts';
+import { journalFile } from './journal-file.ts';
 import { escaped, jsonLine, Output, type OutputStreams } from './output.ts';
 import { nameOf, type Parsed, parse } from './parse.ts';
 import { resolvePath } from './paths.ts';
 import { CliSession } from './session.ts';
 import { namesTarget, targetOf } from './target.ts';
+import { WriteNotes } from './write-notes.ts';
 
 export interface Surface {
   readonly commands: CommandTable;
@@ -54,13 +56,19 @@ export async function runCommand(
   const options = { ...surface.defaults, ...withoutEmpty(parsed.options) };
   const output = new Output(options, streams);
   const all = AbortSignal.any([signal, gone.signal]);
+  const isJournaled = mayJournal(command, surface);
   const isOwn = surface.session === undefined || namesTarget(parsed.options);
   const session = isOwn
     ? new CliSession(() => targetOf(options, surface.environment), {
         onChange: (sentence) => output.tell(sentence),
+        areWritesNoted: isJournaled,
       })
     : surface.session!;
   const context = contextOf(session, output, all, surface);
+  const around = session.notes; // of a line that runs this one, as redo does
+  const notes = isJournaled ? new WriteNotes() : undefined;
+  session.notes = notes;
+  let code: number = exitCodes.refused;
   try {
     checkSurface(command, surface);
     if (command.writes && (await session.target()).readOnly) {
@@ -70,16 +78,57 @@ export async function runCommand(
         `${nameOf(command)} writes, and ${origin === 'default' ? 'this' : origin} is read-only`,
       );
     }
-    return await command.run(context, parsed.args, options);
+    code = await command.run(context, parsed.args, options);
+    return code;
   } catch (error) {
     if (output.isGone) return exitCodes.ok;
     await output.drained(); // what was found stands before what went wrong
-    return explain(error, output, all);
+    code = explain(error, output, all);
+    return code;
   } finally {
+    session.notes = around;
     const taken = output.drained(); // who waits for the answer need not wait for the goodbye
+    if (notes !== undefined && notes.count > 0) {
+      await journal(command, code, notes, { session, output, surface });
+    }
     if (isOwn) await session.close();
     await taken;
     await output.end();
+  }
+}
+
+/** Measurements write for the writing's sake, and a look before each write would be measured too. */
+const unnoted: ReadonlySet<string> = new Set(['bench', 'latency']);
+
+/** Lines of the console's page stand in its audit by themselves. */
+function mayJournal(command: Command, { kind, environment }: Surface): boolean {
+  if (kind === 'console' || command.isLocal || unnoted.has(nameOf(command))) return false;
+  return journalFile(environment) !== null;
+}
+
+async function journal(
+  command: Command,
+  exitCode: number,
+  notes: WriteNotes,
+  {
+    session,
+    output,
+    surface,
+  }: {
+    readonly session: CliSession;
+    readonly output: Output;
+    readonly surface: Surface;
+  },
+): Promise<void> {
+  const file = journalFile(surface.environment)!;
+  const { servers } = await session.target();
+  const { appendJournal } = await import('./journal.ts');
+  try {
+    await appendJournal(file, { command: nameOf(command), exitCode, servers, notes });
+  } catch (error) {
+    // What was written is written: the journal is not worth another exit code.
+    const why = (error as Error).message;
+    output.tell(`${escaped(file)} can't be written (${escaped(why)}); DROVER_JOURNAL= keeps none`);
   }
 }
 
@@ -124,6 +173,7 @@ function contextOf(
     client: () => connecting(session, output, signal),
     target: () => session.target(),
     connect: (servers, options) => session.connect(signal, servers, options),
+    connectTo: ({ servers, client }) => session.open(servers, { ...client, signal }),
     path: (text) => resolvePath(cwd, text),
     input: surface.input,
     event: (event) => surface.onEvent?.(event),

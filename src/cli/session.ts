@@ -8,12 +8,15 @@
 import { type Client, type ClientOptions, connect } from '../client/index.ts';
 import type { Target } from './command.ts';
 import { CommandError } from './exit-codes.ts';
+import { NotingClient, type WriteNotes } from './write-notes.ts';
 
 export interface SessionHooks {
   /** Told of links lost and found, and of sessions that ended. */
   readonly onChange?: (sentence: string) => void;
   /** A shell outlives its session: a new one is begun. */
   readonly renew?: boolean;
+  /** What its clients write is noted, for the command that runs now (`notes`). */
+  readonly areWritesNoted?: boolean;
 }
 
 export class CliSession {
@@ -22,6 +25,8 @@ export class CliSession {
   #target: Promise<Target> | undefined;
   #client: Promise<Client> | undefined;
   #isDisconnected = false;
+  /** Of the command that runs now; undefined: nobody asks. */
+  notes: WriteNotes | undefined;
 
   constructor(resolve: () => Promise<Target>, hooks: SessionHooks = {}) {
     this.#resolve = resolve;
@@ -57,7 +62,24 @@ export class CliSession {
     options: ClientOptions = {},
   ): Promise<Client> {
     const target = await this.target();
-    return connect(servers ?? target.servers, { ...target.client, ...options, signal });
+    return this.open(servers ?? target.servers, { ...target.client, ...options, signal });
+  }
+
+  /** As `connect`, anywhere and with nothing but these options. */
+  async open(
+    servers: string,
+    options: ClientOptions & { readonly signal: AbortSignal },
+  ): Promise<Client> {
+    if (!this.#hooks.areWritesNoted) return connect(servers, options);
+    const { signal, ...rest } = options;
+    signal.throwIfAborted();
+    const client = new NotingClient(servers, rest, () => this.notes);
+    try {
+      return await client.connected({ signal, timeoutMs: rest.connectTimeoutMs ?? 15_000 });
+    } catch (error) {
+      await client.close();
+      throw error;
+    }
   }
 
   async reconnect(signal: AbortSignal, servers?: string): Promise<void> {

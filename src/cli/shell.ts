@@ -8,6 +8,7 @@
 import type { WatchEvent } from '../client/index.ts';
 import { type CommandTable, findCommand, type OptionValues, type ShellControl } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
+import { journalFile } from './journal-file.ts';
 import { escaped, Output, type OutputStreams } from './output.ts';
 import { runCommand, type Surface } from './run.ts';
 import { CliSession } from './session.ts';
@@ -49,6 +50,7 @@ export class Shell implements ShellControl {
     this.session = new CliSession(() => targetOf(defaults, environment), {
       renew: true,
       onChange: (sentence) => this.#print((output) => output.tell(sentence)),
+      areWritesNoted: journalFile(environment) !== null,
     });
     this.#surface = {
       commands,

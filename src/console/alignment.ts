@@ -50,12 +50,15 @@ export class Alignment {
     const groups = await Promise.all(
       names.map(async (group) => {
         const snapshot = await this.#read(group, call);
-        const { limit, members } = snapshot ?? { limit: null, members: [] };
+        const { limit, members, isPaused } = snapshot ?? {
+          ...{ limit: null, members: [], isPaused: false },
+        };
         return {
           group,
           limitMs: limit?.limitMs ?? null,
           members: members.length,
           isFinished: limit?.isFinished ?? false,
+          isPaused,
         };
       }),
     );
@@ -92,6 +95,8 @@ export class Alignment {
       epoch: limit === null ? null : String(limit.epoch),
       movedAtMs: limit?.movedAtMs ?? null,
       isFinished: limit?.isFinished ?? false,
+      holdMs: snapshot?.holdMs ?? null,
+      isPaused: snapshot?.isPaused ?? false,
       members: members.map(({ id, sessionId, records, waitingShare }) => ({
         id,
         session: hex(sessionId),

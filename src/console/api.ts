@@ -183,6 +183,12 @@ export const bodies = {
       driftMs: z.int().min(1).max(Number.MAX_SAFE_INTEGER).nullable().default(null),
     }),
   }),
+  /** An aligned group is held where it is, let on by some periods, or let go. */
+  hold: z.strictObject({
+    name,
+    action: z.enum(['pause', 'step', 'continue']),
+    periods: z.int().min(1).max(1_000_000).default(1),
+  }),
   /** Of a group that is stopped; without topic or partitions all of them. Exactly one of the ways. */
   reset: z.strictObject({
     name,
@@ -217,7 +223,7 @@ export type BodyOf<N extends keyof typeof bodies> = z.input<(typeof bodies)[N]>;
 // ── the stream ──────────────────────────────────────────────────────────────────────────────────
 
 /** Pages that show something made of many nodes, to be asked for again when it may have changed. */
-export type LiveView = 'kafka' | 'groups' | 'alignment' | 'recipes';
+export type LiveView = 'kafka' | 'groups' | 'alignment' | 'recipes' | 'audit';
 
 /**
  * `GET /api/events`, as server-sent events: `event:` is the kind, `data:` its JSON, `id:` to go on with.

@@ -43,6 +43,25 @@ test('ways back are kept up to a size together, and an entry says when its own i
   expect(log.undoOf(8)).toBeNull();
 });
 
+test('what was done elsewhere stands among those of its time, and is told to nobody', () => {
+  const told: AuditEntry[] = [];
+  let nowMs = 100;
+  const log = new AuditLog(
+    (entry) => told.push(entry),
+    () => nowMs,
+  );
+  log.insert({ ...noted, action: 'cli' }, undefined, 50);
+  expect(log.hasOwn).toBe(false);
+  log.add(noted);
+  nowMs = 300;
+  log.add(noted);
+
+  log.insert({ ...noted, action: 'cli' }, undefined, 200);
+
+  expect(log.view(page).entries.map(({ atMs }) => atMs)).toEqual([300, 200, 100, 50]);
+  expect([told.length, log.hasOwn]).toEqual([2, true]);
+});
+
 test('what was taken back is marked, and can not be again', () => {
   const log = new AuditLog(() => {});
   const { id } = log.add(noted, undoOf(1));

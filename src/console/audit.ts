@@ -1,6 +1,6 @@
 /**
- * What was changed through the console, newest first: who, when, what it was and what it became, so that
- * it can be taken back. Kept in memory, as many as `auditMax`; a line for each goes to who started us.
+ * What was changed through the console and by command lines (`journal.ts`), newest first: who, when, what
+ * it was and what it became, so that it can be taken back. Kept in memory, as many as `auditMax`; a line for each goes to who started us.
  */
 
 import { limits } from './api.ts';
@@ -30,14 +30,28 @@ export class AuditLog {
     this.#wallMs = wallMs;
   }
 
+  /** As it is done. */
   add(noted: Noted, undo?: Undo): AuditEntry {
-    this.#id += 1;
-    const entry: AuditEntry = { ...noted, id: this.#id, atMs: this.#wallMs() };
-    this.#entries.push(entry);
-    if (undo !== undefined) this.#keep(entry.id, undo);
-    if (this.#entries.length > limits.auditMax) this.#drop(this.#entries.shift()!.id);
+    const entry = this.insert(noted, undo, this.#wallMs());
     this.#onEntry(entry);
     return entry;
+  }
+
+  /** What was done elsewhere: it stands among those of its time, and nobody is told. */
+  insert(noted: Noted, undo: Undo | undefined, atMs: number): AuditEntry {
+    this.#id += 1;
+    const entry: AuditEntry = { ...noted, id: this.#id, atMs };
+    let at = this.#entries.length;
+    while (at > 0 && this.#entries[at - 1]!.atMs > atMs) at -= 1;
+    this.#entries.splice(at, 0, entry);
+    if (undo !== undefined) this.#keep(entry.id, undo);
+    if (this.#entries.length > limits.auditMax) this.#drop(this.#entries.shift()!.id);
+    return entry;
+  }
+
+  /** Something was done from here; what command lines did can be read again. */
+  get hasOwn(): boolean {
+    return this.#entries.some(({ action }) => action !== 'cli');
   }
 
   undoOf(id: number): { readonly entry: AuditEntry; readonly undo: Undo } | null {
@@ -74,7 +88,15 @@ export class AuditLog {
     this.#onEntry(this.#entries[at]);
   }
 
-  view({ offset, limit, filter }: { offset: number; limit: number; filter: string }): AuditView {
+  view({
+    offset,
+    limit,
+    filter,
+  }: {
+    offset: number;
+    limit: number;
+    filter: string;
+  }): Omit<AuditView, 'hasCommandLines'> {
     const wanted = filter.toLowerCase();
     const matching = this.#entries
       .filter(({ path, action, who, note }) =>

@@ -8,6 +8,7 @@
 
 import type { CallOptions, Client, CreateMode } from '../client/index.ts';
 import { nameOf } from '../protocol/index.ts';
+import { paced } from '../support/index.ts';
 import { limits } from './api.ts';
 import type { AuditLog, Noted, Undo } from './audit.ts';
 import { ConsoleError } from './console-error.ts';
@@ -153,7 +154,7 @@ export class Changes {
       const kept = await keepNodes(this.#client, [path], preview.count, by.call);
       const stat = await this.#client.setAcl(path, acl, { ...by.call, version });
       const left = new Map([[path, stat.aversion]]);
-      for await (const { path: at, depth } of this.#client.walk(path, by.call)) {
+      for await (const { path: at, depth } of paced(this.#client.walk(path, by.call))) {
         if (depth === 0) continue;
         const set = await this.#client.setAcl(at, acl, by.call).catch(orNull);
         if (set !== null) left.set(at, set.aversion);
@@ -182,7 +183,7 @@ export class Changes {
   async below(path: string, call: CallOptions): Promise<DeletePreview> {
     const sample: string[] = [];
     let [count, ephemerals] = [0, 0];
-    for await (const { path: at, stat } of this.#client.walk(path, call)) {
+    for await (const { path: at, stat } of paced(this.#client.walk(path, call))) {
       count += 1;
       if (stat.ephemeralOwner > 0n) ephemerals += 1;
       if (sample.length < sampleMax) sample.push(at);

@@ -15,10 +15,12 @@ import { Clients } from './clients.ts';
 import { ConsoleError } from './console-error.ts';
 import { Controls } from './controls.ts';
 import { Copying } from './copying.ts';
+import { ElectionTerms } from './election-terms.ts';
 import { Feed } from './feed.ts';
 import { GroupControls } from './group-controls.ts';
 import { Groups } from './groups.ts';
-import { Kafka } from './kafka.ts';
+import { Journal } from './journal.ts';
+import { Kafka, scanKeptMs } from './kafka.ts';
 import { KafkaControls } from './kafka-controls.ts';
 import { LiveTree } from './live.ts';
 import { Metrics } from './metrics.ts';
@@ -27,11 +29,20 @@ import { Recipes } from './recipes.ts';
 import { ShellWitness, type Witnessed } from './shell-witness.ts';
 import type { ConsoleSources, ServersSeen } from './sources.ts';
 import { orNull, TreeReader } from './tree.ts';
-import type { AuditEntry, HistoryView, OverviewView, SessionView, ShellView } from './views.ts';
+import type {
+  AuditEntry,
+  AuditView,
+  HistoryView,
+  OverviewView,
+  SessionView,
+  ShellView,
+} from './views.ts';
 
 const beatMs = 15_000;
 /** How often a page that shows lag looks again: no watch tells that records came. */
 const lagMs = 5_000;
+/** How often a page is told of what command lines wrote. */
+const journalMs = 2_000;
 const nothingSeen: ServersSeen = {
   servers: [],
   findings: [],
@@ -57,6 +68,8 @@ export class Desk {
   readonly live: LiveTree;
   readonly tree: TreeReader;
   readonly audit: AuditLog;
+  readonly journal: Journal;
+  readonly terms: ElectionTerms;
   readonly bench: Bench;
   readonly changes: Changes;
   readonly controls: Controls;
@@ -76,6 +89,8 @@ export class Desk {
   readonly #closing = new AbortController();
   #beat: { cancel(): void } | undefined;
   #lag: { cancel(): void } | undefined;
+  #reading: { cancel(): void } | undefined;
+  #stale: { cancel(): void } | undefined;
   #demo: Promise<void> | undefined;
 
   constructor({ sources, access, clock, onAudit, ...place }: DeskOptions) {
@@ -92,6 +107,7 @@ export class Desk {
       this.feed.send('audit', entry);
       onAudit(entry);
     });
+    this.journal = new Journal(client, this.audit, sources.journal);
     this.bench = new Bench(client, this.audit);
     this.changes = new Changes(client, this.audit);
     this.controls = new Controls(client, this.audit);
@@ -99,20 +115,30 @@ export class Desk {
     this.kafkaControls = new KafkaControls(client, this.audit);
     this.copying = new Copying(sources, this.audit);
     this.clients = new Clients(sources);
-    this.recipes = new Recipes(client, () => this.live.isLive);
+    this.terms = new ElectionTerms(client, sources.lineHistory, () => clock.wallMs());
+    this.recipes = new Recipes(client, () => this.live.isLive, this.terms);
     this.groups = new Groups(client, sources.offsets, clock, sources.whyNoOffsets);
-    this.kafka = new Kafka(client, { groups: this.groups, history: sources.history });
+    this.kafka = new Kafka(client, {
+      groups: this.groups,
+      history: sources.history,
+      onStale: () => this.#kafkaLater(),
+    });
     this.live = new LiveTree(client, this.feed, clock, {
       onChange: (path, type) => {
-        this.kafka.isr.changed(path);
+        this.kafka.changed(path);
         this.recipes.changed(path, type);
+        this.terms.changed(path, type);
       },
-      onGap: () => this.recipes.forget(),
+      onGap: () => {
+        this.recipes.forget();
+        void this.terms.forget();
+      },
     });
     this.alignment = new Alignment(client, clock, sources.offsets);
     this.metrics = new Metrics(sources, this.feed, clock, this.signal);
     this.#beatLater();
     this.#lagLater();
+    if (this.journal.isKept) this.#readLater();
   }
 
   /** Aborts when the console closes. */
@@ -124,6 +150,8 @@ export class Desk {
     this.#closing.abort();
     this.#beat?.cancel();
     this.#lag?.cancel();
+    this.#reading?.cancel();
+    this.#stale?.cancel();
     this.metrics.close();
     this.live.close();
   }
@@ -185,6 +213,11 @@ export class Desk {
       return { path, entries: null, why, isCut: false };
     }
     return { path, why: null, ...(await history(path, limit)) };
+  }
+
+  async auditView(page: { offset: number; limit: number; filter: string }): Promise<AuditView> {
+    await this.#readJournal();
+    return { ...this.audit.view(page), hasCommandLines: this.journal.isKept };
   }
 
   stream(asking: Asking & { lastEventId?: string | undefined }): Response {
@@ -267,6 +300,38 @@ export class Desk {
       () => {
         this.feed.send('beat', { nowMs: this.#clock.wallMs() });
         this.#beatLater();
+      },
+      true,
+    );
+  }
+
+  /** Other pages than the one that asks show the list too. */
+  async #readJournal(): Promise<void> {
+    const taken = await this.journal.catchUp();
+    if (taken > 0) this.feed.send('views', { views: ['audit'] });
+  }
+
+  #kafkaLater(): void {
+    this.#stale ??= this.#clock.after(
+      scanKeptMs,
+      () => {
+        this.#stale = undefined;
+        this.feed.send('views', { views: ['kafka'] });
+      },
+      true,
+    );
+  }
+
+  #readLater(): void {
+    this.#reading = this.#clock.after(
+      journalMs,
+      () => {
+        const isHeard = this.feed.listeners > 0;
+        // A file that can't be read is said where the audit is asked for.
+        const read = isHeard ? this.#readJournal().catch(() => {}) : Promise.resolve();
+        void read.then(() => {
+          if (!this.signal.aborted) this.#readLater();
+        });
       },
       true,
     );

@@ -1,10 +1,12 @@
 export { ConsoleError, type ConsoleErrorCode } from './console-error.ts';
+export type { JournalLine } from './journal.ts';
 export type { OpTimes, OpTimesSeen } from './op-times.ts';
 export type {
   ConsoleSources,
   ContextSources,
   CopyLine,
   Ends,
+  LineChange,
   OpenContext,
   OwnServer,
   ServersSeen,
@@ -19,6 +21,7 @@ export {
   type RunningConsole,
   startConsole,
 } from './start-console.ts';
+export type { Candidate } from './term-book.ts';
 export type {
   AuditEntry,
   CommandView,

@@ -2,8 +2,8 @@
 
 import { describe, expect, test } from 'vitest';
 import { clientIn, groupsIn } from './clients.ts';
+import { deadlocksIn } from './deadlocks.ts';
 import { judge } from './groups.ts';
-import { deadlocksIn } from './recipes.ts';
 import type { ContenderView, RecipeView } from './views.ts';
 
 describe('a group', () => {

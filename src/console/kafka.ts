@@ -21,15 +21,18 @@ import {
   type TopicSeen,
 } from '../kafka/index.ts';
 import { ConsoleError } from './console-error.ts';
+import { ControllerHistory } from './controller-history.ts';
 import type { Groups } from './groups.ts';
 import { inTurns } from './in-turns.ts';
 import { IsrHistory, stateOf } from './isr-history.ts';
+import { KafkaAdmin } from './kafka-admin.ts';
 import { hex } from './node-text.ts';
 import type { ConsoleSources } from './sources.ts';
 import { orNull } from './tree.ts';
 import type {
   IsrState,
   KafkaView,
+  MovesView,
   PartitionRow,
   TimelineView,
   TopicRow,
@@ -38,13 +41,12 @@ import type {
 } from './views.ts';
 
 const scanPartitionsMax = 20_000;
-const scanKeptMs = 3_000;
+export const scanKeptMs = 3_000;
 const topicsAtOnce = 16;
 /** A scan is one look at everything: many at once, or it takes a round trip for each few. */
 const scanAtOnce = 128;
 const problemsMax = 100;
 const groupsMax = 200;
-const historyMax = 50;
 /** Made by a cluster of 3.4 to 3.9 that leaves ZooKeeper. */
 const migrationPath = '/migration';
 const statesMax = 200;
@@ -61,20 +63,33 @@ interface Scan {
 export interface KafkaOptions {
   readonly groups: Pick<Groups, 'topicLag'>;
   readonly history?: ConsoleSources['history'];
+  /** What was answered is older than the last change: pages should ask again when it is no longer kept. */
+  readonly onStale?: () => void;
 }
 
 export class Kafka {
   readonly isr: IsrHistory;
+  readonly admin: KafkaAdmin;
   readonly #client: Client;
   readonly #options: KafkaOptions;
-  readonly #controllers: { brokerId: number | null; epoch: number | null; atMs: number }[] = [];
+  readonly #controllers: ControllerHistory;
   #scan: Promise<Scan> | undefined;
   #scanAtMs = Number.NEGATIVE_INFINITY;
+  #isStale = false;
 
   constructor(client: Client, options: KafkaOptions) {
     this.#client = client;
     this.#options = options;
     this.isr = new IsrHistory(client);
+    this.admin = new KafkaAdmin(client);
+    this.#controllers = new ControllerHistory(options);
+  }
+
+  /** What the live tree tells. */
+  changed(path: string): void {
+    this.isr.changed(path);
+    if (path.startsWith('/config/')) this.admin.forget();
+    if (path.startsWith('/brokers/') || path.startsWith('/admin/')) this.#isStale = true;
   }
 
   async overview(): Promise<KafkaView> {
@@ -88,7 +103,7 @@ export class Kafka {
       this.#is07(),
       this.#client.exists(migrationPath),
     ]);
-    this.#controllerSeen(controller);
+    this.#controllers.seen(controller);
     const partitions = [...scan.topics.values()].flatMap((topic) => topic.partitions);
     const live = new Set(brokers.map(({ id }) => id));
     const placed = new Set(partitions.flatMap(({ replicas }) => replicas));
@@ -100,7 +115,7 @@ export class Kafka {
       isMigrating: migration !== null,
       clusterId,
       controller,
-      controllerHistory: [...this.#controllers].reverse(),
+      controllerHistory: this.#controllers.newestFirst,
       brokers: brokers.map(({ id, epoch, sessionId, registration }) => ({
         id,
         endpoints: registration.endpoints.map(formatEndpoint),
@@ -158,6 +173,10 @@ export class Kafka {
       return seen === null ? [] : [rowOf(seen, await Promise.all(withLag))];
     });
     return { rows: rows.flat(), total: names.length, matching: matching.length };
+  }
+
+  async moves(): Promise<MovesView> {
+    return this.admin.moves((await this.#scanned()).topics.values());
   }
 
   async topic(name: string): Promise<TopicView> {
@@ -219,12 +238,13 @@ export class Kafka {
     const nowMs = performance.now();
     if (this.#scan === undefined || nowMs - this.#scanAtMs > scanKeptMs) {
       this.#scanAtMs = nowMs;
+      this.#isStale = false;
       const scan = this.#scanAll();
       this.#scan = scan;
       scan.catch(() => {
         if (this.#scan === scan) this.#scan = undefined;
       });
-    }
+    } else if (this.#isStale) this.#options.onStale?.();
     return this.#scan;
   }
 
@@ -280,14 +300,6 @@ export class Kafka {
       for (const topic of topics) byTopic.set(topic, [...(byTopic.get(topic) ?? []), group]);
     });
     return byTopic;
-  }
-
-  #controllerSeen({ brokerId, epoch }: KafkaView['controller']): void {
-    const last = this.#controllers.at(-1);
-    if (last?.brokerId === brokerId && last.epoch === epoch) return;
-    if (last === undefined && brokerId === null) return;
-    this.#controllers.push({ brokerId, epoch, atMs: Date.now() });
-    if (this.#controllers.length > historyMax) this.#controllers.shift();
   }
 }
 

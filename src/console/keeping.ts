@@ -7,6 +7,7 @@
  */
 
 import type { Acl, CallOptions, Client, MultiOp } from '../client/index.ts';
+import { paced } from '../support/index.ts';
 import { limits } from './api.ts';
 import { ConsoleError } from './console-error.ts';
 import { aclView, statView } from './node-text.ts';
@@ -41,7 +42,7 @@ export async function keepNodes(
   const kept: Kept[] = [];
   let bytes = 0;
   for (const path of paths) {
-    for await (const { path: at, stat } of client.walk(path, call)) {
+    for await (const { path: at, stat } of paced(client.walk(path, call))) {
       if (stat.ephemeralOwner > 0n) continue;
       bytes += stat.dataLength + at.length;
       if (bytes > keptBytesMax || kept.length >= nodesMax) return null;

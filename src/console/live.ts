@@ -29,7 +29,7 @@ const viewsByPath: readonly (readonly [RegExp, LiveView])[] = [
 ];
 /** Names that recipes give: any of them may be a place in a line. */
 const recipeName =
-  /(-(lock|latch|lease|leases|leader|candidate)-?|__(READ|WRIT)__|queue-|latch-|lock-)\d*|\/(ready|barrier)$/;
+  /(-(lock|latch|lease|leases|leader|candidate)-?|__(READ|WRIT)__|queue-|qn-|taker-|latch-|lock-)\d*|\/(c-)?i-[0-9a-f]{32}-|\/(ready|barrier)$/;
 
 /** Who is told before any page is. */
 export interface LiveListeners {

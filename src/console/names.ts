@@ -6,13 +6,9 @@
  * milliseconds the event loop has its turn.
  */
 
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { Pace, sortInTurns } from '../support/index.ts';
 
 export type NameOrder = 'name' | '-name' | 'sequence' | '-sequence';
-
-/** Sorted at once in about a millisecond or two. */
-const chunkNames = 4_096;
-const stretchMs = 8;
 
 /** By code unit, which is the same everywhere and fast; by the number at the end where there is one. */
 const comparisons: Readonly<Record<NameOrder, (a: string, b: string) => number>> = {
@@ -30,51 +26,23 @@ function bySequence(a: string, b: string): number {
   return sequenceOf(a) - sequenceOf(b) || byName(a, b);
 }
 
-/** ZooKeeper's ten digits; names without come first. */
+/** ZooKeeper's ten digits, a minus among them once they ran over; names without come first. */
 function sequenceOf(name: string): number {
-  const digits = name.slice(-10);
-  return /^-?\d{9,10}$/.test(digits) ? Number(digits) : Number.NEGATIVE_INFINITY;
-}
-
-class Pace {
-  #startMs = performance.now();
-
-  async keep(): Promise<void> {
-    if (performance.now() - this.#startMs < stretchMs) return;
-    await nextTurn();
-    this.#startMs = performance.now();
+  let value = 0;
+  let unit = 1;
+  let at = name.length - 1;
+  for (let digits = 0; digits < 10; digits += 1, at -= 1, unit *= 10) {
+    const digit = at < 0 ? -1 : name.charCodeAt(at) - 48;
+    if (digit >= 0 && digit <= 9) value += digit * unit;
+    else if (digits === 9 && (at < 0 || name[at] === '-')) return at < 0 ? value : -value;
+    else return Number.NEGATIVE_INFINITY;
   }
+  return value;
 }
 
-/** Merges sorted stretches of growing length, as a merge sort does from below. */
 export async function sortNames(names: readonly string[], order: NameOrder): Promise<string[]> {
-  const compare = comparisons[order];
-  const pace = new Pace();
-  let from: string[] = [];
-  for (let at = 0; at < names.length; at += chunkNames) {
-    const chunk = names.slice(at, at + chunkNames);
-    // Without a function to call for each pair, and in the same order: by code unit.
-    if (order === 'name') chunk.sort();
-    else chunk.sort(compare);
-    for (const name of chunk) from.push(name);
-    await pace.keep();
-  }
-  let to = new Array<string>(from.length);
-  for (let width = chunkNames; width < from.length; width *= 2) {
-    for (let low = 0; low < from.length; low += 2 * width) {
-      const middle = Math.min(low + width, from.length);
-      const high = Math.min(low + 2 * width, from.length);
-      let [left, right] = [low, middle];
-      for (let at = low; at < high; at++) {
-        const takesLeft =
-          left < middle && (right >= high || compare(from[left]!, from[right]!) <= 0);
-        to[at] = takesLeft ? from[left++]! : from[right++]!;
-        if ((at & 0xfff) === 0) await pace.keep();
-      }
-    }
-    [from, to] = [to, from];
-  }
-  return from;
+  // Without a function to call for each pair, and in the same order: by code unit.
+  return order === 'name' ? sortInTurns(names) : sortInTurns(names, comparisons[order]);
 }
 
 /** Where a name stands in a list that `sortNames` gave; null where it does not. */

@@ -7,54 +7,49 @@
  * again. Sessions that wait for each other in a circle are a deadlock.
  */
 
-import {
-  type CallOptions,
-  type Client,
-  isZkError,
-  type StatView as ZkStat,
-} from '../client/index.ts';
-import { childOf, nameOf, parentOf } from '../protocol/index.ts';
+import { type CallOptions, type Client, isZkError } from '../client/index.ts';
+import { childOf, parentOf } from '../protocol/index.ts';
 import { parseInstance } from '../recipes/index.ts';
+import { Pace } from '../support/index.ts';
 import { limits } from './api.ts';
+import { deadlocksIn } from './deadlocks.ts';
+import type { ElectionTerms } from './election-terms.ts';
 import { hex } from './node-text.ts';
+import {
+  inLine,
+  isBuckets,
+  kindOf,
+  patterns,
+  placeOf,
+  placesIn,
+  type Visited,
+} from './recipe-kinds.ts';
 import type { ChangeView, ContenderView, RecipeKind, RecipesView, RecipeView } from './views.ts';
 
 const recipesMax = 500;
 const contendersShown = 50;
 const labelChars = 120;
+const termsShown = 5;
 const visitAtOnce = 64;
 const readAtOnce = 50;
 /** Longer lists are asked for each time: they would be kept for a few that change all the time. */
 const knownChildrenMax = 1_000;
 /** Subtrees whose nodes are named for other reasons. */
 const left =
-  /^\/(zookeeper|brokers|config|admin|isr_change_notification|log_dir_event_notification)(\/|$)/;
-
-const protectedPrefix = '(?:_c_[0-9a-f-]{36}-)?';
-const patterns = {
-  lock: new RegExp(`^${protectedPrefix}lock-\\d{10}$`),
-  readWrite: new RegExp(`^${protectedPrefix}__(READ|WRIT)__\\d{10}$`),
-  latch: new RegExp(`^${protectedPrefix}latch-\\d{10}$`),
-  lease: new RegExp(`^${protectedPrefix}lease-\\d{10}$`),
-  queue: /^(queue-|qn-)/,
-} as const;
-
-interface Visited {
-  readonly path: string;
-  readonly names: readonly string[];
-  readonly stat: ZkStat;
-}
+  /^\/(zookeeper|brokers|config|admin|isr_change_notification|log_dir_event_notification|consumers\/[^/]+\/(owners|offsets))(\/|$)/;
 
 export class Recipes {
   readonly #client: Client;
   readonly #isLive: () => boolean;
+  readonly #terms: ElectionTerms | undefined;
   /** Children as they were, for as long as a watch tells when they change. */
   readonly #known = new Map<string, Visited>();
   readonly #reading = new Map<string, { isStale: boolean }>();
 
-  constructor(client: Client, isLive: () => boolean = () => false) {
+  constructor(client: Client, isLive: () => boolean = () => false, terms?: ElectionTerms) {
     this.#client = client;
     this.#isLive = isLive;
+    this.#terms = terms;
   }
 
   /** What the live tree tells: so that a look after a change asks for what changed, and not for all. */
@@ -80,10 +75,12 @@ export class Recipes {
   async view(root: string, call: CallOptions): Promise<RecipesView> {
     const { visited, looked, isPartial } = await this.#visit(root, call);
     const byPath = new Map(visited.map((one) => [one.path, one]));
+    const pace = new Pace();
     const recipes: RecipeView[] = [];
     let isCut = isPartial;
     for (const one of visited) {
       const kind = kindOf(one, byPath);
+      await pace.keep();
       if (kind === null) continue;
       if (recipes.length === recipesMax) {
         isCut = true;
@@ -97,6 +94,7 @@ export class Recipes {
 
   async #visit(root: string, call: CallOptions) {
     const visited: Visited[] = [];
+    const pace = new Pace();
     let level = [root];
     let looked = 0;
     while (level.length > 0 && looked < limits.recipeNodesMax) {
@@ -108,9 +106,10 @@ export class Recipes {
         for (const one of seen) {
           if (one === null) continue;
           visited.push(one);
-          // Places in a line have nothing below them, and there may be very many.
-          const inner = one.names.filter((name) => !isPlace(name));
-          for (const name of inner) {
+          for (const [at, name] of one.names.entries()) {
+            if ((at & 0xff) === 0) await pace.keep();
+            // Places in a line have nothing below them, and there may be very many.
+            if (one.places.size > 0 && placeOf(name) !== null) continue;
             const path = childOf(one.path, name);
             if (!left.test(path)) below.push(path);
           }
@@ -129,7 +128,7 @@ export class Recipes {
     this.#reading.set(path, reading);
     try {
       const { children, stat } = await this.#client.childrenAndStat(path, call);
-      const seen = { path, names: children, stat };
+      const seen = { path, names: children, places: await placesIn(children), stat };
       const isKept =
         this.#isLive() &&
         !reading.isStale &&
@@ -154,10 +153,9 @@ export class Recipes {
   ): Promise<RecipeView | null> {
     const common = { kind, path, oldestWaitMs: null, size: null, note: null };
     if (kind === 'semaphore') {
-      const leases =
-        byPath.get(childOf(path, 'leases'))?.names.filter((n) => patterns.lease.test(n)) ?? [];
-      const waits =
-        byPath.get(childOf(path, 'locks'))?.names.filter((n) => patterns.lock.test(n)) ?? [];
+      const namesAt = (name: string) => byPath.get(childOf(path, name))?.names ?? [];
+      const leases = await inLine(namesAt('leases'), (name) => patterns.lease.test(name));
+      const waits = await inLine(namesAt('locks'), (name) => patterns.lock.test(name));
       const holders = await this.#places(childOf(path, 'leases'), leases, () => 'holds', call);
       const waiters = await this.#places(childOf(path, 'locks'), waits, () => 'waits', call);
       return finished({
@@ -169,8 +167,9 @@ export class Recipes {
       });
     }
     if (kind === 'queue') {
-      const items = names.filter((name) => patterns.queue.test(name)).length;
-      return { ...common, contenders: [], holding: 0, waiting: items, size: items };
+      return isBuckets(path, names, byPath)
+        ? this.#buckets(path, byPath, call)
+        : this.#queue(path, names, call);
     }
     if (kind === 'barrier') {
       const note = 'by its name: whoever waits watches it';
@@ -193,13 +192,66 @@ export class Recipes {
       const [holding, waiting] = isReady ? [members.length, 0] : [0, members.length];
       return finished({ ...common, contenders, holding, waiting, size: members.length, note });
     }
-    const line = names.filter(isPlace).sort(bySequence);
+    const line = await inLine(names, (name) => placeOf(name) !== null);
     const holding = kind === 'readWriteLock' ? readersOrWriter(line) : Math.min(1, line.length);
     const first = new Set(line.slice(0, holding));
     const stateOf = (name: string) =>
       (first.has(name) ? 'holds' : 'waits') as ContenderView['state'];
     const contenders = await this.#places(path, line, stateOf, call);
-    return finished({ ...common, contenders, holding, waiting: line.length - holding });
+    const terms = kind === 'election' ? await this.#terms?.seen(path, termsShown) : undefined;
+    return finished({
+      ...common,
+      contenders,
+      holding,
+      waiting: line.length - holding,
+      ...(terms && { terms }),
+    });
+  }
+
+  /** Null: they are the claims of a queue's takers, which have its items' names. */
+  async #queue(
+    path: string,
+    names: readonly string[],
+    call: CallOptions,
+  ): Promise<RecipeView | null> {
+    const items = await inLine(names, (name) => patterns.queue.test(name));
+    const [first] = await this.#places(path, items.slice(0, 1), () => 'stands', call);
+    if (first !== undefined && first.session !== null) return null;
+    const counts = { holding: 0, waiting: 0, size: items.length, oldestWaitMs: null, note: null };
+    return { kind: 'queue', path, contenders: [], ...counts };
+  }
+
+  /** Items that somebody works on have a claim; takers wait for an item, in line. */
+  async #buckets(
+    path: string,
+    byPath: ReadonlyMap<string, Visited>,
+    call: CallOptions,
+  ): Promise<RecipeView> {
+    const under = (...names: string[]) => names.reduce((at, name) => childOf(at, name), path);
+    const namesAt = (at: string) => byPath.get(at)?.names ?? [];
+    const [holders, claims]: [ContenderView[], string[]] = [[], []];
+    let [items, dead] = [0, 0];
+    for (const bucket of namesAt(under('items'))) {
+      const at = under('items', bucket);
+      const claimed = await inLine(namesAt(at), (name) => patterns.claim.test(name));
+      items += namesAt(at).length - claimed.length;
+      claims.push(...claimed);
+      const shown = claimed.slice(0, contendersShown - holders.length);
+      holders.push(...(await this.#places(at, shown, () => 'holds', call)));
+    }
+    for (const bucket of namesAt(under('dead'))) dead += namesAt(under('dead', bucket)).length;
+    const takers = await inLine(namesAt(under('takers')), (name) => patterns.taker.test(name));
+    const waiters = await this.#places(under('takers'), takers, () => 'waits', call);
+    return finished({
+      kind: 'queue',
+      path,
+      contenders: [...holders, ...waiters].slice(0, contendersShown),
+      holding: claims.length,
+      waiting: takers.length,
+      size: items,
+      oldestWaitMs: null,
+      note: dead === 0 ? null : `${dead} given up, below dead`,
+    });
   }
 
   /** The first of them, with who owns them. Those that leave meanwhile are left out. */
@@ -209,7 +261,7 @@ export class Recipes {
     stateOf: (name: string) => ContenderView['state'],
     call: CallOptions,
   ): Promise<ContenderView[]> {
-    const shown = [...names].sort(bySequence).slice(0, contendersShown);
+    const shown = (await inLine(names)).slice(0, contendersShown);
     const found: ContenderView[] = [];
     for (let at = 0; at < shown.length; at += readAtOnce) {
       const some = shown.slice(at, at + readAtOnce);
@@ -259,55 +311,6 @@ function labelOf(data: Buffer | null): string {
     .slice(0, labelChars);
 }
 
-function isPlace(name: string): boolean {
-  const { lock, readWrite, latch, lease, queue } = patterns;
-  return [lock, readWrite, latch, lease, queue].some((pattern) => pattern.test(name));
-}
-
-function kindOf(
-  { path, names, stat }: Visited,
-  byPath: ReadonlyMap<string, Visited>,
-): RecipeKind | null {
-  const has = (pattern: RegExp) => names.some((name) => pattern.test(name));
-  if (isSemaphore(path, names, byPath)) return 'semaphore';
-  if (has(patterns.readWrite)) return 'readWriteLock';
-  if (has(patterns.latch)) return 'election';
-  // The line of a semaphore is shown with it.
-  if (has(patterns.lock)) {
-    const above = parentOf(path);
-    const parent = above === null ? undefined : byPath.get(above);
-    const isOfSemaphore =
-      nameOf(path) === 'locks' && parent && isSemaphore(parent.path, parent.names, byPath);
-    return isOfSemaphore ? null : 'lock';
-  }
-  if (has(patterns.lease)) return null;
-  if (has(patterns.queue)) return 'queue';
-  if (names.includes('ready')) return 'doubleBarrier';
-  if (names.length === 0) {
-    return /barrier/i.test(nameOf(path)) && stat.ephemeralOwner === 0n ? 'barrier' : null;
-  }
-  const below = names.map((name) => byPath.get(childOf(path, name)));
-  const areEphemeral = below.every((one) => one !== undefined && one.stat.ephemeralOwner > 0n);
-  if (!areEphemeral) return null;
-  const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
-  return names.every((name) => uuid.test(name)) ? 'discovery' : 'membership';
-}
-
-/** Leases, and a line for them; before the first lease only the line. A folder called locks is no line. */
-function isSemaphore(
-  path: string,
-  names: readonly string[],
-  byPath: ReadonlyMap<string, Visited>,
-): boolean {
-  if (names.includes('leases')) return byPath.has(childOf(path, 'leases'));
-  const line = names.length === 1 && names[0] === 'locks' && byPath.get(childOf(path, 'locks'));
-  return line ? line.names.some((name) => patterns.lock.test(name)) : false;
-}
-
-function bySequence(a: string, b: string): number {
-  return a.slice(-10) < b.slice(-10) ? -1 : 1;
-}
-
 /** All readers before the first writer hold it, or the writer that is first. */
 function readersOrWriter(line: readonly string[]): number {
   const firstWriter = line.findIndex((name) => name.includes('__WRIT__'));
@@ -318,65 +321,4 @@ function finished(recipe: RecipeView): RecipeView {
   const waits = recipe.contenders.filter(({ state }) => state === 'waits');
   const ages = waits.map(({ ageMs }) => ageMs);
   return { ...recipe, oldestWaitMs: ages.length === 0 ? null : Math.max(...ages) };
-}
-
-type Deadlock = RecipesView['deadlocks'][number];
-
-/** Circles of sessions, each of which holds what the one before it waits for. */
-export function deadlocksIn(recipes: readonly RecipeView[]): Deadlock[] {
-  const waitsFor = new Map<string, { path: string; holders: string[] }[]>();
-  for (const { path, contenders, kind } of recipes) {
-    if (kind !== 'lock' && kind !== 'readWriteLock') continue;
-    const sessionsOf = (state: ContenderView['state']) =>
-      contenders.filter((one) => one.state === state).flatMap(({ session }) => session ?? []);
-    const holders = [...new Set(sessionsOf('holds'))];
-    for (const session of sessionsOf('waits')) {
-      waitsFor.set(session, [...(waitsFor.get(session) ?? []), { path, holders }]);
-    }
-  }
-  const found: Deadlock[] = [];
-  const told = new Set<string>();
-  for (const start of waitsFor.keys()) {
-    const circle = circleFrom(start, waitsFor);
-    if (circle === null) continue;
-    const key = circle
-      .map(({ session }) => session)
-      .sort()
-      .join(' ');
-    if (told.has(key)) continue;
-    told.add(key);
-    found.push(
-      circle.map(({ session, waits }, i) => {
-        const wanted = circle[(i + circle.length - 1) % circle.length]!.waits;
-        return { session, holds: wanted, waitsFor: waits };
-      }),
-    );
-  }
-  return found;
-}
-
-/** The way from a session along what it waits for, if it leads back to it. */
-function circleFrom(
-  start: string,
-  waitsFor: ReadonlyMap<string, readonly { path: string; holders: readonly string[] }[]>,
-): { session: string; waits: string }[] | null {
-  const seen = new Set<string>();
-  const stack: { session: string; way: { session: string; waits: string }[] }[] = [
-    { session: start, way: [] },
-  ];
-  for (let at = stack.pop(); at !== undefined; at = stack.pop()) {
-    for (const { path, holders } of waitsFor.get(at.session) ?? []) {
-      for (const holder of holders) {
-        const way = [...at.way, { session: at.session, waits: path }];
-        if (holder === start) {
-          if (way.length > 1) return way;
-          continue; // who waits for itself has asked twice, and is not in a circle with others
-        }
-        if (seen.has(holder)) continue;
-        seen.add(holder);
-        stack.push({ session: holder, way });
-      }
-    }
-  }
-  return null;
 }

@@ -6,6 +6,7 @@
 import type { Client } from '../client/index.ts';
 import type { OffsetSource } from '../kafka/index.ts';
 import type { OpTimesSeen } from './op-times.ts';
+import type { Candidate } from './term-book.ts';
 import type {
   CommandView,
   ContextView,
@@ -16,6 +17,16 @@ import type {
   ServerView,
   ShellView,
 } from './views.ts';
+
+export type LineChange =
+  | { readonly kind: 'start'; readonly line: readonly (readonly [string, Candidate])[] }
+  | {
+      readonly kind: 'joined';
+      readonly name: string;
+      readonly atMs: number;
+      readonly candidate: Candidate;
+    }
+  | { readonly kind: 'left'; readonly name: string; readonly atMs: number };
 
 export interface ServersSeen {
   readonly servers: readonly ServerView[];
@@ -115,12 +126,16 @@ export interface ConsoleSources {
     path: string,
     limit: number,
   ) => Promise<{ readonly entries: readonly HistoryEntry[]; readonly isCut: boolean }>;
+  /** Who joined and who left a line of nodes, out of the logs; `start` comes first. */
+  readonly lineHistory?: (line: string, onChange: (change: LineChange) => void) => Promise<void>;
   readonly ownServer?: OwnServer;
   /** Ends of partitions, for lag; undefined while nobody can be asked, and then why. */
   readonly offsets?: () => Ends | undefined;
   readonly whyNoOffsets?: () => string;
   /** Copies into the servers of `client`. */
   readonly copy?: (line: CopyLine) => Promise<CopyCounts>;
+  /** What command lines wrote to the same servers, since the last time it was asked; see `journal.ts`. */
+  readonly journal?: (() => Promise<readonly unknown[]>) | undefined;
   /** Fills an empty tree with something that lives. Called once. */
   readonly demo?: () => Promise<void>;
 }

@@ -192,12 +192,14 @@ async function answer(
     if (route.needs === 'write') desk.checkWrite();
     const given = route.method === 'GET' ? query : await readBody(context.req.raw.body);
     const headers: Record<string, string> = { ...safeHeaders, 'cache-control': 'no-store' };
+    // Who leaves halfway through a change has asked for all of it: it is done, and noted as done.
+    const ends = route.needs === 'write' ? [desk.signal, late] : [desk.signal, gone, late];
     const ask: Ask<never> = {
       input: inputOf(route, given) as never,
       caller,
       asking,
       who: whoOf(context, caller),
-      call: { signal: AbortSignal.any([desk.signal, gone, late]) },
+      call: { signal: AbortSignal.any(ends) },
       other: (name) => desks.of(name ?? undefined),
       contexts: () => desks.contexts(),
       setCookie(cookie) {

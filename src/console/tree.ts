@@ -14,6 +14,7 @@ import {
 } from '../client/index.ts';
 import { layout08, rowOf } from '../kafka/index.ts';
 import { childOf, nameOf } from '../protocol/index.ts';
+import { paced } from '../support/index.ts';
 import { limits } from './api.ts';
 import { ConsoleError } from './console-error.ts';
 import { filterNames, likeNames, type NameOrder, placeIn, sortNames } from './names.ts';
@@ -149,7 +150,7 @@ export class TreeReader {
       if (matches.length < limit) matches.push({ path: at, stat: statView(stat) });
       else isPartial = true;
     };
-    for await (const { path: at, stat } of this.#client.walk(path, call)) {
+    for await (const { path: at, stat } of paced(this.#client.walk(path, call))) {
       looked += 1;
       if (where === 'name' && nameOf(at).toLowerCase().includes(wanted)) keep(at, stat);
       if (isOfAge?.(Date.now() - Number(stat.mtime))) keep(at, stat);
@@ -183,7 +184,7 @@ export class TreeReader {
     let skippedEphemerals = 0;
     let bytes = 0;
     let isCut = false;
-    for await (const { path: at, stat } of this.#client.walk(path, call)) {
+    for await (const { path: at, stat } of paced(this.#client.walk(path, call))) {
       if (stat.ephemeralOwner > 0n) {
         skippedEphemerals += 1;
         continue;

@@ -1,81 +1,24 @@
 /**
  * An aligned group in a world of its own: partitions grow, members work, crash, are stopped and cut off,
- * at random moments or at a chosen step of the leader's protocol, and everything is watched.
+ * at random moments or at a chosen step of the leader's protocol, people change it and hold it, and
+ * everything is watched.
  *
- * What is checked, whenever it happens:
- *   - no record is handed out at or beyond the limit and the allowance
- *   - the limit, the cut and its offsets never go back; only the first in the election's line writes them,
- *     with an epoch not below the one before
- *   - a cut holds nothing that is not done, and nothing at or beyond its boundary and the allowance
- *   - nobody begins a partition after what is done of it (that would be a loss), nor before the cut that
- *     was stored when it got the partition (that would be a duplicate outside the window)
- * and when faults stop:
- *   - the group catches up within a bound
- *   - in the end every record was worked off, and every boundary's callback was called
+ * What is checked, whenever it happens, and in the end, says `judge.ts`. When faults stop the group has to
+ * catch up within a bound; held by hand it has to stand still, ask for next to nothing, go as far as it is
+ * let on, and go on when it is let go.
  */
 
-import {
-  type Aligner,
-  type AlignOptions,
-  align,
-  alignPaths,
-  type LeaderStep,
-  parseCut,
-  parseLimit,
-  type RuleInput,
-  type StoredLimit,
-  setRule,
-} from '../../src/align/index.ts';
+import { type Aligner, type AlignOptions, align, type LeaderStep } from '../../src/align/index.ts';
 import { ModelServer } from '../kafka-simulation/server.ts';
 import { Process, World } from '../kafka-simulation/world.ts';
+import type { CampaignOptions, CampaignReport, Fault } from './campaign-options.ts';
 import { SimClient } from './client.ts';
+import { Judge, Violation } from './judge.ts';
+import { People } from './people.ts';
 import { Log, SimSource } from './source.ts';
 
-export type Fault = 'kill' | 'pause' | 'cut';
-
-export interface CampaignOptions {
-  readonly seed: number;
-  /** For so long partitions grow. */
-  readonly minutes: number;
-  readonly members: number;
-  readonly partitions: number;
-  readonly mode?: RuleInput;
-  readonly allowanceMs?: number;
-  /** About so much time lies between two faults; none: no faults at random. */
-  readonly faultEveryMs?: number;
-  /** The rule is changed now and then. */
-  readonly changesRule?: boolean;
-  /** One fault, when the leader comes to this step for the n-th time. */
-  readonly faultAt?: {
-    readonly step: LeaderStep;
-    readonly count: number;
-    readonly fault: Fault;
-    /** So much later: a request has left by then, or its reply has. */
-    readonly afterMs?: number;
-    readonly forMs?: number;
-  };
-  /** A record of each partition comes about so often. 20 s. */
-  readonly recordEveryMs?: number;
-  readonly onProgress?: (minutes: number) => void;
-}
-
-export interface CampaignReport {
-  readonly records: number;
-  readonly handed: number;
-  readonly cuts: number;
-  readonly calls: number;
-  readonly faults: Readonly<Record<string, number>>;
-  readonly stepsTaken: Readonly<Record<string, number>>;
-  readonly epochs: number;
-  readonly requests: number;
-  readonly quarantined: number;
-  readonly simulatedMinutes: number;
-  /** From the end of all faults until everybody had caught up. */
-  readonly catchUpMsMax: number;
-  readonly fingerprint: string;
-}
-
-export class Violation extends Error {}
+export type { Fault } from './campaign-options.ts';
+export { Violation } from './judge.ts';
 
 interface Slot {
   readonly name: string;
@@ -86,7 +29,6 @@ interface Slot {
 }
 
 const group = 'g';
-const paths = alignPaths(group);
 const sessionTimeoutMs = 12_000;
 const idleAfterMs = 45_000;
 const wallMs = 1_700_000_000_000;
@@ -98,40 +40,32 @@ export class AlignCampaign {
   readonly slots = new Set<Slot>();
   readonly #options: CampaignOptions;
   readonly #allowanceMs: number;
-  /** By partition: everything before it was worked off by somebody. */
-  readonly #done = new Map<string, number>();
   readonly #faults: Record<string, number> = {};
   readonly #steps: Record<string, number> = {};
-  readonly #calls: { start: number; end: number }[] = [];
   readonly #catchUpMs: number[] = [];
-  readonly #witness: SimClient;
-  #limit: StoredLimit | null = null;
-  #cutOffsets = new Map<string, bigint>();
-  #stepMaxMs = 0;
-  #firstCut: number | null = null;
-  #cuts = 0;
-  #handed = 0;
+  readonly #judge: Judge;
+  readonly #people: People;
   #quarantined = 0;
   #made = 0;
-  #hash = 0;
-  #epochs = new Set<bigint>();
   #isProducing = true;
   #isFaultDone = false;
-  #violation: Violation | undefined;
 
   constructor(options: CampaignOptions) {
     this.#options = options;
     this.#allowanceMs = options.allowanceMs ?? 5_000;
     this.world = new World(options.seed);
     this.server = new ModelServer(this.world);
-    this.server.onChange = (path, _, data, session) => {
-      if (path === paths.limit && data !== null) this.#checkLimit(data, session);
-    };
-    for (let p = 0; p < options.partitions; p++) {
-      this.logs.set(`t/${p}`, new Log());
-      this.#done.set(`t/${p}`, 0);
-    }
-    this.#witness = this.#client(new Process(this.world));
+    for (let p = 0; p < options.partitions; p++) this.logs.set(`t/${p}`, new Log());
+    const { server, logs } = this;
+    this.#judge = new Judge({
+      ...{ group, server, logs, allowanceMs: this.#allowanceMs },
+      changesRule: options.changesRule === true,
+      where: () => this.#where(),
+    });
+    const { asClient } = this.#client(new Process(this.world));
+    this.#people = new People(asClient, this.world, group, (error) =>
+      this.#judge.violate(String(error)),
+    );
   }
 
   #client(process: Process): SimClient {
@@ -144,7 +78,7 @@ export class AlignCampaign {
   // ── what happens ──────────────────────────────────────────────────────────────────────────────
 
   async run(): Promise<CampaignReport> {
-    const { minutes, members, faultEveryMs, changesRule } = this.#options;
+    const { minutes, members, faultEveryMs, changesRule, holds } = this.#options;
     for (const log of this.logs.values()) this.#produce(log);
     for (let i = 0; i < members; i++) this.join();
     const endMs = minutes * 60_000;
@@ -153,10 +87,12 @@ export class AlignCampaign {
       const everyMs = faultEveryMs ?? 60_000;
       await this.runFor(this.world.int(1, 2 * everyMs));
       if (faultEveryMs !== undefined) this.#strike();
-      if (changesRule && this.world.int(0, 20) === 0) this.#changeRule();
+      if (changesRule && this.world.int(0, 20) === 0) this.#judge.mix(this.#people.changeRule());
+      if (holds && this.world.int(0, 4) === 0) this.#judge.mix(this.#people.change());
       while (this.slots.size < members) this.join();
       if (this.world.nowMs < quietAtMs) continue;
       await this.quiet();
+      if (holds) await this.held();
       quietAtMs = this.world.nowMs + quietEveryMs;
       this.#options.onProgress?.(this.world.nowMs / 60_000);
     }
@@ -210,7 +146,7 @@ export class AlignCampaign {
       },
       onPeriod: async ({ start, end }) => {
         await this.#sleep(slot, world.int(0, 300));
-        this.#calls.push({ start, end });
+        this.#judge.called({ start, end });
       },
       onStep: (step) => this.#step(slot, step),
     };
@@ -223,7 +159,9 @@ export class AlignCampaign {
     };
     this.slots.add(slot);
     this.#watch(slot);
-    this.#work(slot).catch((error) => this.#violate(`${name} failed: ${(error as Error).stack}`));
+    this.#work(slot).catch((error) =>
+      this.#judge.violate(`${name} failed: ${(error as Error).stack}`),
+    );
     return slot;
   }
 
@@ -239,13 +177,9 @@ export class AlignCampaign {
         if (batch.signal.aborted) continue;
       }
       const key = `${batch.topic}/${batch.partition}`;
-      this.#handed += batch.records.length;
-      this.#checkHanded(slot, key, batch.timesMs);
-      this.#begun.get(batch.epoch)?.(Number(batch.records[0]!.offset), Number(batch.nextOffset));
+      this.#judge.handed(slot.name, key, batch);
       await this.#sleep(slot, this.world.int(1, 200));
-      if (await batch.done()) {
-        this.#done.set(key, Math.max(this.#done.get(key)!, Number(batch.nextOffset)));
-      }
+      if (await batch.done()) this.#judge.done(key, batch.nextOffset);
     }
     slot.isOver = true;
     this.slots.delete(slot);
@@ -253,44 +187,21 @@ export class AlignCampaign {
     await slot.client.close();
   }
 
-  readonly #begun = new Map<bigint, (first: number, next: number) => void>();
-
-  /** Looks at where each ownership begins, and that it goes on without a hole. */
   #watch(slot: Slot): void {
-    slot.run.on('assigned', ({ topic, partition, epoch }) => {
-      const key = `${topic}/${partition}`;
-      const cutOffset = Number(this.#cutOffsets.get(key) ?? 0n);
-      let expected: number | undefined;
-      this.#begun.set(epoch, (first, next) => {
-        const done = this.#done.get(key)!;
-        if (expected === undefined) {
-          if (first < cutOffset) {
-            this.#violate(`${key}: begun at ${first}, and the cut was at ${cutOffset}`);
-          }
-        }
-        // What is left out for its time is done too; more than that would be lost.
-        const from = expected ?? Math.min(first, Math.max(done, cutOffset));
-        for (let at = from; at < first; at++) {
-          if (!this.#isLeftOut(key, at)) this.#violate(`${key}: ${at} was passed over (${first})`);
-        }
-        expected = next;
-      });
-    });
-    slot.run.on('ended', ({ epoch }) => this.#begun.delete(epoch));
+    slot.run.on('assigned', ({ topic, partition, epoch }) =>
+      this.#judge.assigned(`${topic}/${partition}`, epoch),
+    );
+    slot.run.on('ended', ({ epoch }) => this.#judge.ended(epoch));
     slot.run.on('problem', (where, error) => {
-      this.#mix(`${slot.name} ${where} ${(error as Error).message}`);
+      this.#judge.mix(`${slot.name} ${where} ${(error as Error).message}`);
     });
-  }
-
-  #isLeftOut(key: string, at: number): boolean {
-    return this.logs.get(key)!.junk.has(at);
   }
 
   // ── faults ────────────────────────────────────────────────────────────────────────────────────
 
   async #step(slot: Slot, step: LeaderStep): Promise<void> {
     this.#steps[step] = (this.#steps[step] ?? 0) + 1;
-    this.#mix(`${this.world.nowMs} ${slot.name} ${step}`);
+    this.#judge.mix(`${this.world.nowMs} ${slot.name} ${step}`);
     const { faultAt } = this.#options;
     if (faultAt === undefined || this.#isFaultDone) return;
     if (step !== faultAt.step || this.#steps[step] !== faultAt.count) return;
@@ -308,7 +219,7 @@ export class AlignCampaign {
 
   strike(slot: Slot, fault: Fault, forMs: number): void {
     this.#faults[fault] = (this.#faults[fault] ?? 0) + 1;
-    this.#mix(`${this.world.nowMs} ${fault} ${slot.name}`);
+    this.#judge.mix(`${this.world.nowMs} ${fault} ${slot.name}`);
     if (fault === 'kill') {
       slot.process.kill();
       slot.client.cut(Number.MAX_SAFE_INTEGER / 2);
@@ -329,113 +240,56 @@ export class AlignCampaign {
     this.strike(slot, fault, world.int(1, isLong ? 3 * sessionTimeoutMs : 4_000));
   }
 
-  #changeRule(): void {
-    const { world } = this;
-    const rules: RuleInput[] = [
-      { period: 60_000 },
-      { period: 30_000 },
-      { period: 120_000, lookAhead: 1 },
-      { period: 60_000, lookAhead: 3 },
-      { drift: 90_000 },
-    ];
-    const rule = rules[world.int(0, rules.length)]!;
-    this.#mix(JSON.stringify(rule));
-    setRule(this.#witness.asClient, group, rule).catch((error) => this.#violate(String(error)));
-  }
-
-  // ── what must hold ────────────────────────────────────────────────────────────────────────────
-
-  #checkHanded(slot: Slot, key: string, timesMs: readonly (number | null)[]): void {
-    const limitMs = this.#limit?.limitMs;
-    for (const timeMs of timesMs) {
-      if (limitMs == null || timeMs! >= limitMs + this.#allowanceMs) {
-        this.#violate(`${slot.name} was handed ${key} at ${timeMs}, and the limit is ${limitMs}`);
-      }
-    }
-  }
-
-  #checkLimit(data: string, session: bigint): void {
-    const limit = parseLimit(Buffer.from(data), paths.limit);
-    const before = this.#limit;
-    this.#mix(data);
-    this.#epochs.add(limit.epoch);
-    this.#stepMaxMs = Math.max(this.#stepMaxMs, limit.rule.stepMs);
-    const first = [...(this.server.nodes.get(paths.election)?.children ?? [])].sort(
-      (a, b) => Number(a.slice(-10)) - Number(b.slice(-10)),
-    )[0];
-    const leader = this.server.nodes.get(`${paths.election}/${first}`);
-    if (leader?.stat.ephemeralOwner !== session || leader.stat.czxid !== limit.epoch) {
-      this.#violate(`the limit was written by session ${session}, which does not lead`);
-    }
-    if (before !== null) {
-      if (limit.epoch < before.epoch) this.#violate(`epoch ${limit.epoch} after ${before.epoch}`);
-      if ((limit.limitMs ?? -1) < (before.limitMs ?? -1)) {
-        this.#violate(`the limit went back from ${before.limitMs} to ${limit.limitMs}`);
-      }
-      if ((limit.cut?.end ?? -1) < (before.cut?.end ?? -1)) this.#violate('the cut went back');
-    }
-    this.#limit = limit;
-    const { cut } = limit;
-    if (cut === null || cut.node === before?.cut?.node) return;
-    // Its node comes later in the same transaction: look when that is over.
-    queueMicrotask(() => this.#checkCut(cut.end, cut.start, paths.cut(cut.node)));
-  }
-
-  #checkCut(end: number, start: number | null, path: string): void {
-    const node = this.server.nodes.get(path);
-    if (node === undefined) {
-      this.#violate(`${path} is missing`);
-      return;
-    }
-    this.#cuts += 1;
-    if (start === null) this.#firstCut = end;
-    const { offsets } = parseCut(node.data, path);
-    if (offsets.size !== this.logs.size) this.#violate(`${path}: ${offsets.size} partitions`);
-    for (const [key, offset] of offsets) {
-      const before = this.#cutOffsets.get(key) ?? 0n;
-      if (offset < before) this.#violate(`${key}: the cut went back from ${before} to ${offset}`);
-      let done = this.#done.get(key)!;
-      while (done < offset && this.#isLeftOut(key, done)) done += 1;
-      if (offset > done) this.#violate(`${key}: the cut is at ${offset}, and ${done} are done`);
-      const { timesMs } = this.logs.get(key)!;
-      for (let at = Number(before); at < offset; at++) {
-        const isBeyond = timesMs[at]! >= end + this.#allowanceMs + this.#slackMs;
-        if (isBeyond && !this.#isLeftOut(key, at)) {
-          this.#violate(`${key}: ${timesMs[at]} at ${at} is in the cut at ${end}`);
-        }
-      }
-    }
-    this.#cutOffsets = new Map(offsets);
-  }
-
-  /** After a change of the period some have passed boundaries that others never had. */
-  get #slackMs(): number {
-    return this.#options.changesRule ? this.#stepMaxMs : 0;
-  }
-
   // ── running ───────────────────────────────────────────────────────────────────────────────────
 
   async runFor(ms: number): Promise<void> {
-    await this.world.run(this.world.nowMs + ms, () => this.#violation !== undefined);
-    if (this.#violation !== undefined) throw this.#violation;
+    await this.world.run(this.world.nowMs + ms, () => this.#judge.violation !== undefined);
+    if (this.#judge.violation !== undefined) throw this.#judge.violation;
   }
 
   /** Everybody goes on, every link is up: now the group must catch up with the present. */
   async quiet(): Promise<void> {
     this.#heal();
+    if (this.#options.holds) this.#people.hold('continue');
     const startMs = this.world.nowMs;
     // What was produced until now has to be cut off, however slow the rule is.
     const untilMs = wallMs + startMs;
     const boundMs = 4 * sessionTimeoutMs + 4 * idleAfterMs + 20 * 60_000;
-    for (;;) {
-      await this.runFor(1_000);
-      const end = this.#limit?.cut?.end ?? 0;
-      if (end >= untilMs) break;
-      if (this.world.nowMs - startMs > boundMs) {
-        throw this.#violation ?? new Violation(`${this.#where()}: stuck at ${this.state()}`);
-      }
-    }
+    await this.#until(boundMs, () => (this.#judge.limit?.cut?.end ?? 0) >= untilMs);
     this.#catchUpMs.push(this.world.nowMs - startMs);
+  }
+
+  async #until(boundMs: number, isSo: () => boolean): Promise<void> {
+    const startMs = this.world.nowMs;
+    do {
+      await this.runFor(1_000);
+      if (this.world.nowMs - startMs > boundMs) {
+        throw new Violation(`${this.#where()}: stuck at ${this.state()}`);
+      }
+    } while (!isSo());
+  }
+
+  /** Held while all is well: it stands still, goes a step, and goes on. */
+  async held(): Promise<void> {
+    const { server, world } = this;
+    const limit = () => this.#judge.limit!;
+    const boundMs = 4 * idleAfterMs + 20 * 60_000;
+    this.#people.hold('pause');
+    await this.#until(60_000, () => limit().rule.holdMs !== undefined);
+    const heldAtMs = limit().limitMs!;
+    await this.runFor(2 * 60_000); // all come to the limit
+    const { requests } = server;
+    await this.runFor(5 * 60_000);
+    if (limit().limitMs !== heldAtMs) this.#judge.violate(`it went on to ${limit().limitMs}`);
+    // Partitions that had nothing to read get something, and say so.
+    const asked = server.requests - requests;
+    const askedMax = 20 * (this.logs.size + this.slots.size);
+    if (asked > askedMax) this.#judge.violate(`${asked} requests while nothing was to be done`);
+    this.#people.hold('step', world.int(1, 4));
+    await this.#until(60_000, () => limit().rule.holdMs! > heldAtMs);
+    await this.#until(boundMs, () => limit().limitMs === limit().rule.holdMs);
+    this.#people.hold('continue');
+    await this.#until(60_000, () => limit().rule.holdMs === undefined);
   }
 
   #heal(): void {
@@ -449,6 +303,7 @@ export class AlignCampaign {
   async finish(): Promise<void> {
     const { members } = this.#options;
     this.#heal();
+    if (this.#options.holds) this.#people.hold('continue');
     while (this.slots.size < members) this.join();
     this.#isProducing = false;
     for (const log of this.logs.values()) log.end();
@@ -459,24 +314,8 @@ export class AlignCampaign {
         throw new Violation(`${this.#where()}: not finished: ${this.state()}`);
       }
     }
-    for (const [key, { timesMs }] of this.logs) {
-      let done = this.#done.get(key)!;
-      while (done < timesMs.length && this.#isLeftOut(key, done)) done += 1;
-      if (done !== timesMs.length) this.#violate(`${key}: ${done} of ${timesMs.length} are done`);
-    }
-    this.#checkCalls();
-    if (this.#violation !== undefined) throw this.#violation;
-  }
-
-  #checkCalls(): void {
-    let reachedMs = this.#firstCut;
-    for (const { start, end } of [...this.#calls].sort((a, b) => a.start - b.start)) {
-      if (reachedMs === null || start > reachedMs) {
-        this.#violate(`nobody was called for ${reachedMs} to ${start}`);
-      } else reachedMs = Math.max(reachedMs, end);
-    }
-    const end = this.#limit?.cut?.end ?? null;
-    if (reachedMs !== end) this.#violate(`called up to ${reachedMs}, and the cut is at ${end}`);
+    this.#judge.checkEnd();
+    if (this.#judge.violation !== undefined) throw this.#judge.violation;
   }
 
   #where(): string {
@@ -484,18 +323,9 @@ export class AlignCampaign {
     return `seed ${seed}, at ${this.world.nowMs} ms`;
   }
 
-  #violate(what: string): void {
-    this.#violation ??= new Violation(`${this.#where()}: ${what}`);
-  }
-
-  #mix(text: string): void {
-    for (let i = 0; i < text.length; i++)
-      this.#hash = (Math.imul(this.#hash, 31) + text.charCodeAt(i)) | 0;
-  }
-
   /** Where everybody is: for whoever has to find out why it is stuck. */
   state(): string {
-    const limit = this.#limit;
+    const { limit } = this.#judge;
     const slots = [...this.slots].map(({ name, process, run, client }) => {
       const { partitions, isLeading, limit: known, member } = run.status();
       const lanes = partitions.map(
@@ -512,17 +342,15 @@ export class AlignCampaign {
     for (const { timesMs } of this.logs.values()) records += timesMs.length;
     return {
       records,
-      handed: this.#handed,
-      cuts: this.#cuts,
-      calls: this.#calls.length,
+      ...this.#judge.counts,
       faults: { ...this.#faults },
+      holds: { ...this.#people.holds },
       stepsTaken: { ...this.#steps },
-      epochs: this.#epochs.size,
       requests: this.server.requests,
       quarantined: this.#quarantined,
       simulatedMinutes: Math.round(this.world.nowMs / 60_000),
       catchUpMsMax: Math.max(0, ...this.#catchUpMs),
-      fingerprint: (this.#hash >>> 0).toString(16),
+      fingerprint: this.#judge.fingerprint,
     };
   }
 }

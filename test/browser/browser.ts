@@ -5,7 +5,13 @@
  * takes a green run for a tested page.
  */
 import { existsSync } from 'node:fs';
-import { type Browser, type ConsoleMessage, chromium, type Page } from 'playwright-core';
+import {
+  type Browser,
+  type ConsoleMessage,
+  chromium,
+  type Page,
+  type Request,
+} from 'playwright-core';
 
 const places = [
   process.env.CHROMIUM,
@@ -33,7 +39,13 @@ export async function startBrowser(): Promise<Browser> {
   });
 }
 
-/** A tab that remembers whatever the page complained about: errors, refusals by policy, dialogs. */
+/** Answers that are no fault of the page: it asked for a node just when that went. */
+const wentMeanwhile = /^\/api\/(node|children|history)\b/;
+
+/**
+ * A tab that remembers whatever the page complained about: errors, refusals by policy, dialogs. When its
+ * story fails, it says where it stood: address, focus, and what could be seen.
+ */
 export async function openTab(
   browser: Browser,
   options: { readonly dark?: boolean; readonly width?: number; readonly height?: number } = {},
@@ -47,11 +59,47 @@ export async function openTab(
   const complaints: string[] = [];
   tab.on('pageerror', (error) => complaints.push(`error: ${error.message}`));
   tab.on('console', (message: ConsoleMessage) => {
-    if (message.type() === 'error') complaints.push(`console: ${message.text()}`);
+    if (message.type() !== 'error') return;
+    const { url } = message.location();
+    const path = URL.canParse(url) ? new URL(url).pathname : '';
+    if (wentMeanwhile.test(path) && /status of 404/.test(message.text())) return;
+    complaints.push(`console: ${message.text()} ${path}`.trimEnd());
   });
   tab.on('dialog', (dialog) => {
     complaints.push(`dialog: ${dialog.message()}`);
     void dialog.dismiss();
   });
+  if (process.env.VITEST !== undefined) await tellIfFailed(tab, complaints);
   return { tab, complaints, close: () => context.close() };
 }
+
+async function tellIfFailed(tab: Page, complaints: readonly string[]): Promise<void> {
+  const { onTestFailed } = await import('vitest'); // pictures are taken without it
+  const asked = new Set<Request>();
+  tab.on('request', (request) => asked.add(request));
+  tab.on('requestfinished', (request) => asked.delete(request));
+  tab.on('requestfailed', (request) => asked.delete(request));
+  onTestFailed(async () => {
+    if (tab.isClosed()) return;
+    const waiting = [...asked].map((request) => `${request.method()} ${request.url()}`);
+    const seen = await tab.evaluate<string>(stateOfPage).catch((error: Error) => error.message);
+    console.error(
+      [`the tab stood at ${tab.url()}`, `complaints: ${complaints.join('; ') || 'none'}`]
+        .concat([`unanswered: ${waiting.join(', ') || 'none'}`, seen])
+        .join('\n'),
+    );
+    await tab.context().close();
+  });
+}
+
+/** As text: the page's own types are not ours. */
+const stateOfPage = `(() => {
+  const name = (one) => one === null ? 'nothing' : one.tagName.toLowerCase()
+    + (one.id ? '#' + one.id : '')
+    + [...one.classList].map((word) => '.' + word).join('')
+    + (one.getAttribute('aria-label') ? ' "' + one.getAttribute('aria-label') + '"' : '')
+    + ('value' in one && one.value ? ' = ' + JSON.stringify(one.value) : '');
+  return 'focus: ' + name(document.activeElement)
+    + '\\nopen dialogs: ' + ([...document.querySelectorAll('dialog[open]')].map(name).join(', ') || 'none')
+    + '\\nseen:\\n' + document.body.innerText.slice(0, 4000);
+})()`;

@@ -47,7 +47,8 @@ describe.skipIf(isBrowserMissing())('changes', () => {
     expect(await set.isDisabled()).toBe(true);
     await tab.getByLabel('write, entry 1').uncheck();
     await set.click();
-    await expect.poll(() => permsOf('/rights')).toBe(31 - 2);
+    await tab.getByText('The ACL of /rights is set.').waitFor();
+    expect(await permsOf('/rights')).toBe(31 - 2);
     expect(await permsOf('/rights/a')).toBe(31);
 
     await undo(tab, '/rights');
@@ -62,7 +63,8 @@ describe.skipIf(isBrowserMissing())('changes', () => {
     expect(await all.isDisabled()).toBe(true);
     await tab.getByLabel('Type rights to set them').fill('rights');
     await all.click();
-    await expect.poll(() => permsOf('/rights/a/b')).toBe(31 - 4);
+    await tab.getByText('The ACL of /rights is set.').waitFor();
+    expect(await permsOf('/rights/a/b')).toBe(31 - 4);
     await undo(tab, '/rights');
     expect(await Promise.all(['/rights', '/rights/a/b'].map(permsOf))).toEqual([31, 31]);
     expect(complaints).toEqual([]);
@@ -113,7 +115,8 @@ describe.skipIf(isBrowserMissing())('changes', () => {
     await tab.getByRole('button', { name: 'Try without writing' }).click();
     await tab.getByRole('button', { name: 'Write 4 nodes' }).click();
 
-    await expect.poll(() => world.client.exists('/in/b/c')).not.toBeNull();
+    await tab.getByText('Imported: 3 created, 1 overwritten.').waitFor();
+    expect(await world.client.exists('/in/b/c')).not.toBeNull();
     expect(await textOf('/in')).toBe('root');
     await undo(tab, '/in');
     expect(await textOf('/in')).toBe('there before');
@@ -150,7 +153,8 @@ describe.skipIf(isBrowserMissing())('changes', () => {
     await tab.getByRole('button', { name: 'Delete 2 marked' }).click();
     await tab.getByLabel('Type 4 to delete').fill('4');
     await tab.getByRole('button', { name: 'Delete 4 nodes' }).click();
-    await expect.poll(() => world.client.children('/many')).toEqual(['three']);
+    await tab.getByText('Deleted 4 nodes.').waitFor();
+    expect(await world.client.children('/many')).toEqual(['three']);
     await undo(tab, '/many/one');
     expect((await world.client.children('/many')).sort()).toEqual(['one', 'three', 'two']);
     expect(complaints.filter((text) => !/409/.test(text))).toEqual([]);
@@ -183,7 +187,8 @@ describe.skipIf(isBrowserMissing())('changes', () => {
     await tab.getByRole('button', { name: 'Review and save' }).click();
     await tab.locator('dialog .cm-deletedChunk', { hasText: 'theirs' }).waitFor();
     await tab.getByRole('button', { name: 'Save as version 2' }).click();
-    await expect.poll(() => textOf('/race')).toBe('mine');
+    await tab.getByText('Saved /race as version 2.').waitFor();
+    expect(await textOf('/race')).toBe('mine');
 
     await undo(tab, '/race');
     expect(await textOf('/race')).toBe('theirs');
@@ -208,7 +213,8 @@ describe.skipIf(isBrowserMissing())('changes', () => {
     await tab.getByText('The commands of').waitFor();
     await tab.keyboard.type('set /typed after');
     await tab.keyboard.press('Enter');
-    await expect.poll(() => textOf('/typed')).toBe('after');
+    await tab.locator('.said', { hasText: 'set /typed after' }).waitFor();
+    expect(await textOf('/typed')).toBe('after');
 
     await tab.goto(world.url('/audit?q=/typed'));
     await tab.getByRole('button', { name: 'Diff, undo' }).click();

@@ -84,7 +84,8 @@ describe.skipIf(isBrowserMissing())('the tree', () => {
     await tab.getByLabel('Type doomed to delete').fill('doomed');
     await go.click();
 
-    await expect.poll(() => world.client.exists('/doomed')).toBeNull();
+    await tab.getByText('Deleted 3 nodes.').waitFor();
+    expect(await world.client.exists('/doomed')).toBeNull();
     await tab.locator('.node', { hasText: 'doomed' }).waitFor({ state: 'detached' });
 
     await tab.goto(world.url('/audit'));
@@ -109,6 +110,56 @@ describe.skipIf(isBrowserMissing())('the tree', () => {
     expect(await textOf(world.client, '/app/fresh')).toBe('hello');
     await one.close();
     await other.close();
+  });
+
+  test('a node that comes while its list is on the way is in the list', async () => {
+    await world.client.create('/slow');
+    await world.client.create('/slow/first');
+    const { tab, complaints, close } = await at('/slow');
+    // The answer is from before the node, and comes after the page was told of it.
+    await tab.route(
+      /\/api\/children\?path=%2Fslow&/,
+      async (route) => {
+        const response = await route.fetch();
+        const { stat } = await world.client.create('/slow/second');
+        await tab.getByText(`zxid 0x${stat!.czxid.toString(16)}`).waitFor();
+        await route.fulfill({ response });
+      },
+      { times: 1 },
+    );
+    await tab.keyboard.press('Enter');
+
+    await tab.locator('.node', { hasText: 'first' }).waitFor();
+    await tab.locator('.node', { hasText: 'second' }).waitFor();
+    expect(complaints).toEqual([]);
+    await close();
+  });
+
+  test('a node that is not there yet stands in the tree as soon as it is', async () => {
+    const { tab, complaints, close } = await openTab(browser);
+    await tab.goto(world.url('/tree?path=/soon/there'));
+    await tab.getByText('There is no such node').waitFor();
+    await world.client.create('/soon/there', { parents: true, data: 'by now' });
+
+    await tab.getByText('by now').waitFor();
+    await tab.locator('.node.at', { hasText: 'there' }).waitFor();
+    expect(complaints).toEqual([]);
+    await close();
+  });
+
+  test('a draft stays while the node can not be read', async () => {
+    await world.client.create('/kept', { data: 'old' });
+    const { tab, close } = await at('/kept');
+    await edit(tab, 'long thought about');
+    await tab.route(/\/api\/node\?/, (route) => route.abort(), { times: 1 });
+    await world.client.set('/kept', 'theirs');
+
+    await tab.getByText('It could not be read again').waitFor();
+    await tab.locator('.cm-content', { hasText: 'long thought about' }).waitFor();
+    await world.client.set('/kept', 'theirs again');
+    await tab.getByText('it is at version 2').waitFor();
+    await tab.locator('.cm-content', { hasText: 'long thought about' }).waitFor();
+    await close();
   });
 
   test('read-only offers no change', async () => {

@@ -1,6 +1,11 @@
 /** What the console learns from real Apache servers: by four-letter words, by the AdminServer, or not. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { connect } from '../../src/client/index.ts';
+import { Election } from '../../src/recipes/index.ts';
+import { runInProcess } from '../cli-run.ts';
 import { consoleAt } from '../console-run.ts';
 import { freePort } from './free-port.ts';
 import { findZooKeepers, startApache } from './zookeeper.ts';
@@ -70,6 +75,50 @@ describe.each(found)('$name', { timeout: 120_000 }, (peer) => {
       await words[Symbol.asyncDispose]();
       await client.close();
       await apache[Symbol.asyncDispose]();
+    }
+  });
+
+  test('what command lines wrote, an election and its terms are shown as on ours, and taken back', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'drover-apache-'));
+    const environment = { XDG_STATE_HOME: folder };
+    const apache = await startApache(peer, { config: { '4lw.commands.whitelist': '*' } });
+    const client = await connect(apache.address);
+    const zk = await consoleAt(apache.address, {}, { environment });
+    try {
+      const drover = (...argv: string[]) => runInProcess(apache.address, argv, { environment });
+      await client.create('/app/a', { data: 'one', parents: true });
+      await client.create('/leader');
+      const ids = async () => {
+        const { terms } = (await zk.get('/api/recipes/terms?path=/leader')).json;
+        return terms.map(({ id }: { id: string }) => id);
+      };
+      expect(await ids()).toEqual([]);
+      for (const id of ['ann', 'bob']) {
+        // Until it was seen: a term may be shorter than a question and its answer.
+        await new Election(client, '/leader', { id }).lead(async () => {
+          await expect.poll(async () => (await ids())[0]).toBe(id);
+        });
+      }
+      await drover('set', '/app/a', 'two');
+      await drover('deleteall', '/app');
+
+      const { entries } = (await zk.get('/api/audit')).json;
+      expect(entries).toMatchObject([
+        { note: 'drover deleteall', count: 2, undo: 'possible' },
+        { note: 'drover set', before: { version: 0 }, after: { version: 1 }, undo: 'possible' },
+      ]);
+      for (const { id } of entries.slice(0, 1)) {
+        expect((await zk.post('/api/audit/undo', { id })).status).toBe(200);
+      }
+      expect((await client.get('/app/a')).data?.toString()).toBe('two');
+      // Made anew it is another node: what was set before can't be taken back any more.
+      expect((await zk.post('/api/audit/undo', { id: entries[1].id })).status).toBe(409);
+      await expect.poll(ids).toEqual(['bob', 'ann']);
+    } finally {
+      await zk[Symbol.asyncDispose]();
+      await client.close();
+      await apache[Symbol.asyncDispose]();
+      await rm(folder, { recursive: true, force: true });
     }
   });
 });

@@ -3,6 +3,9 @@
  * timeline, leaders that their own controller elects, offsets set to where the records end.
  */
 
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { Kafka, logLevel } from 'kafkajs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type Client, connect } from '../../src/client/index.ts';
@@ -11,6 +14,7 @@ import { startServer } from '../../src/server/index.ts';
 import { type ConsoleAsked, consoleAt } from '../console-run.ts';
 import { type KafkaBroker, startKafka } from './kafka/broker.ts';
 import { findKafka, type KafkaPeer } from './kafka/fetch.ts';
+import { kafkaTool } from './kafka/tool.ts';
 
 const found = await findKafka();
 const isMissing = typeof found === 'string';
@@ -74,6 +78,89 @@ describe.skipIf(isMissing)(isMissing ? found : 'the console and Apache Kafka', (
     const { resets } = (await zk.post('/api/groups/reset', body)).json;
     expect(resets).toMatchObject([{ before: '20', after: String(records), outcome: 'set' }]);
     await expect.poll(async () => (await row()).lag, patience).toBe('0');
+  });
+
+  test("settings and moves that Kafka's own tools ask for are shown while they last", {
+    timeout: limitMs,
+  }, async () => {
+    const bootstrap = ['--bootstrap-server', brokers[0]!.address];
+    const configs = (...args: string[]) =>
+      kafkaTool(found as KafkaPeer, 'configs', [...bootstrap, '--alter', ...args]);
+    await configs(
+      '--entity-type',
+      'brokers',
+      '--entity-default',
+      '--add-config',
+      'log.cleaner.threads=2',
+    );
+    await configs(
+      '--entity-type',
+      'users',
+      '--entity-name',
+      'ann@b',
+      '--add-config',
+      'SCRAM-SHA-256=[password=hush]',
+    );
+    await configs(
+      '--entity-type',
+      'clients',
+      '--entity-default',
+      '--add-config',
+      'producer_byte_rate=100000000',
+    );
+    await createTopic(client, 'moved', { assignment: [[1]] });
+    await expect
+      .poll(async () => (await get('/api/kafka/topic?name=moved')).partitions[0].leader, patience)
+      .toBe(1);
+    const kafka = new Kafka({ brokers: [brokers[0]!.address], logLevel: logLevel.NOTHING });
+    const producer = kafka.producer();
+    await producer.connect();
+    const value = Buffer.alloc(100_000, 'x');
+    for (let at = 0; at < 5; at++) {
+      await producer.send({ topic: 'moved', acks: -1, messages: [{ value }, { value }] });
+    }
+    await producer.disconnect();
+    const folder = await mkdtemp(join(tmpdir(), 'drover-moves-'));
+    endings.push(() => rm(folder, { recursive: true, force: true }));
+    const plan = join(folder, 'plan.json');
+    const partitions = [{ topic: 'moved', partition: 0, replicas: [2] }];
+    await writeFile(plan, JSON.stringify({ version: 1, partitions }));
+    const reassign = (...args: string[]) =>
+      kafkaTool(found as KafkaPeer, 'reassign', [
+        ...bootstrap,
+        '--reassignment-json-file',
+        plan,
+        ...args,
+      ]);
+
+    await reassign('--execute', '--throttle', '1'); // a byte a second: it lasts until it is called off
+    const rows = async () => (await get('/api/kafka/moves')).rows;
+    await expect
+      .poll(rows, patience)
+      .toMatchObject([
+        { topic: 'moved', from: [1], to: [2], adding: [2], removing: [1], state: 'moving' },
+      ]);
+    const answer = await zk.get('/api/kafka/configs');
+    const named: {
+      kind: string;
+      name: string;
+      values: { name: string; value: string | null }[];
+    }[] = answer.json.rows;
+    const valuesOf = (kind: string, name: string) =>
+      named.find((one) => one.kind === kind && one.name === name)?.values;
+    expect(valuesOf('broker', '<default>')).toEqual([{ name: 'log.cleaner.threads', value: '2' }]);
+    expect(valuesOf('user', 'ann@b')).toEqual([{ name: 'SCRAM-SHA-256', value: null }]);
+    expect(valuesOf('client', '<default>')).toMatchObject([{ name: 'producer_byte_rate' }]);
+    expect(valuesOf('topic', 'moved')?.map(({ name }) => name)).toContain(
+      'leader.replication.throttled.replicas',
+    );
+    expect(valuesOf('broker', '1')?.map(({ name }) => name)).toContain(
+      'leader.replication.throttled.rate',
+    );
+    expect(answer.text).not.toMatch(/stored_key|salt=/);
+
+    await reassign('--cancel');
+    await expect.poll(rows, patience).toEqual([]);
   });
 
   test('a broker that dies and comes back is in the timeline, and leads again once the console asks', {

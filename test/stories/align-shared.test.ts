@@ -4,7 +4,13 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { type AlignOptions, align } from '../../src/align/index.ts';
+import {
+  type AlignOptions,
+  align,
+  continueAlignment,
+  pauseAlignment,
+  SeedCoordinator,
+} from '../../src/align/index.ts';
 import type { Client } from '../../src/client/index.ts';
 import { NdjsonSource } from '../../src/kafka/index.ts';
 import { JavaMember } from '../align-java-member.ts';
@@ -188,4 +194,31 @@ test('what the layout cannot say is refused, and says which', async () => {
   await expect(start({ layout, mode: { period: '1500ms' } })).rejects.toThrow(/whole seconds/);
   await expect(start({ layout: 'seed' })).rejects.toThrow(/startMs, or from/);
   await expect(start({ layout: 'other' as 'seed' })).rejects.toThrow(/seed or java/);
+});
+
+test('held by hand, ours holds those with whom it shares its limit', async () => {
+  await file('t', 0, startMs, 4);
+  await file('t', 1, startMs, 4);
+  const other = await SeedCoordinator.open(await zk.connect(), {
+    ...{ layout: 'java', root, startMs, period: '1m', topicPartitions: plan },
+  });
+  closers.push(() => other.close());
+  const ours = await start({ layout: shared });
+  await until(() => expect(ours.minutes).toHaveLength(4));
+  await pauseAlignment(witness, 'g');
+  await until(() => expect(ours.run.status().isPaused).toBe(true));
+  const mine = [{ topic: 'u', partition: '0' }];
+
+  // Everybody has reached the first, and ours goes no further: so nobody gets to the third.
+  expect(await other.currentPeriodComplete(mine)).toBe(startMs + 2 * minute);
+  const third = other.currentPeriodComplete(mine);
+  await until(async () =>
+    expect(await text('share/progress/u.0')).toBe(String((startMs + 2 * minute) / 1_000)),
+  );
+  expect(other.limitMs).toBe(startMs + 2 * minute);
+  expect(ours.minutes).toHaveLength(4);
+
+  await continueAlignment(witness, 'g');
+  expect(await third).toBe(startMs + 3 * minute);
+  await until(() => expect(ours.minutes.length).toBeGreaterThan(8));
 });

@@ -376,28 +376,3 @@ test('a signal closes it, and the loop ends', async () => {
 
   expect((await loop).sort()).toEqual(['0:0', '1:0']);
 });
-
-test('options that make no sense are refused, and say which', async () => {
-  await using zk = await startZk();
-  const client = await zk.connect();
-  const source = new NdjsonSource({ directory });
-  const good = { group: 'g', source, topics: { t: 1 }, mode: { period: '1m' } } as const;
-  const wrong: [Partial<Record<keyof AlignOptions, unknown>>, RegExp][] = [
-    [{ group: 'a/b' }, /^group/],
-    [{ topics: {} }, /^topics/],
-    [{ mode: { period: '0s' } }, /^period/],
-    [{ outOfOrder: -1 }, /^outOfOrder/],
-    [{ idleAfter: 'soon' }, /^idleAfter/],
-    [{ quarantine: 'ignore' }, /^quarantine/],
-    [{ from: 'yesterday' }, /^from/],
-    [{ from: 2, to: 1 }, /^to/],
-    [{ batchRecordsMax: 0 }, /^batchRecordsMax/],
-    [{ doubtShare: 2 }, /^doubtShare/],
-    [{ eventTime: 'ts' }, /^eventTime/],
-  ];
-
-  for (const [options, why] of wrong) {
-    expect(() => align(client, { ...good, ...options } as AlignOptions)).toThrow(why);
-  }
-  await source.close();
-});

@@ -1,6 +1,6 @@
 /** `drover align`, on ours and on Apache's. */
 
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { appendFile, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -93,6 +93,29 @@ test('a run puts every record into the file of its period, in order, and leaves 
   const times = (await readFile(join(out(), name!), 'utf8')).split('\n').slice(0, -1);
   const order = times.map((line) => JSON.parse(line).ts);
   expect(order).toEqual([...order].sort((a, b) => a - b));
+});
+
+test('from and to take a piece of the data, in the plan and in the run', async () => {
+  const { inputs, expected } = await data();
+  const piece = [
+    '--from',
+    new Date(startMs + 120_000).toISOString(),
+    '--to',
+    `${startMs + 300_000}`,
+  ];
+  const wanted = byStart(expected(60_000)).slice(2, 5);
+  const count = wanted.reduce((sum, [, lines]) => sum + lines.length, 0);
+
+  const plan = await runInProcess(zk.address, [
+    ...['align', 'plan', ...inputs, '--event-time', 'ts', '--period', '60s', ...piece, '--json'],
+  ]);
+  const done = await runs(inputs, '--out', out(), ...piece);
+  const odd = await runs(inputs, '--from', '2026-01-02', '--to', '2026-01-01');
+
+  expect(plan.records.at(-1)).toMatchObject({ records: count, periods: 3 });
+  expect(done.code).toBe(0);
+  expect(byStart(await readPeriods(out()))).toEqual(wanted);
+  expect([odd.code, odd.err]).toEqual([2, expect.stringContaining('not after --from')]);
 });
 
 test('several runs share the partitions', async () => {
@@ -244,6 +267,67 @@ test('watch says where the group is; set-period and stop change how it goes on',
   end.abort();
   expect((await running).code).toBe(130);
 }, 40_000);
+
+test('pause holds a run where it is; step lets it on by periods; continue lets it go', async () => {
+  const at = (minutes: number) => startMs + minutes * 60_000;
+  const lines = (minutes: readonly number[]) =>
+    minutes.map((m) => `${JSON.stringify({ ts: at(m) })}\n`).join('');
+  const halves = Array.from({ length: 20 }, (_, i) => i / 2);
+  await mkdir(join(dir, 'in'));
+  await writeFile(join(dir, 'in', '0.ndjson'), lines(halves));
+  await writeFile(join(dir, 'in', '1.ndjson'), lines([0]));
+  const align = (...words: string[]) => runInProcess(zk.address, ['align', ...words]);
+  const seen = async () => (await align('watch', 'g', '--json')).records.at(-1);
+  const heldAt = (minutes: number) =>
+    expect.poll(seen, { timeout: 15_000 }).toMatchObject({
+      ...{ isPaused: true, limitMs: at(minutes), states: { reading: 0, paused: 2 } },
+    });
+  const none = await align('pause', 'g');
+  let printed = '';
+  const end = new AbortController();
+  const words = ['run', '--group', 'g', '--input', `t=${join(dir, 'in')}`, '--event-time', 'ts'];
+  const running = runInProcess(
+    zk.address,
+    ['align', ...words, '--period', '60s', '--follow', '--idle-after', '1h'],
+    {
+      signal: end.signal,
+      onOut: (all) => {
+        printed = all;
+      },
+    },
+  );
+  await expect.poll(async () => (await seen())?.limitMs, { timeout: 15_000 }).toBe(at(1)); // held back by the second
+
+  const paused = await align('pause', 'g');
+  await expect.poll(seen, { timeout: 15_000 }).toMatchObject({ isPaused: true });
+  await appendFile(join(dir, 'in', '1.ndjson'), lines(halves.slice(1)));
+  await heldAt(1);
+  const text = await align('watch', 'g');
+  const again = await align('pause', 'g', '--json');
+  const stepped = await align('step', 'g', '--json');
+  await heldAt(2);
+  await align('step', '--group', 'g', '3');
+  await heldAt(5);
+  const longer = await align('set-period', 'g', '5m');
+  const free = await align('continue', 'g');
+  await expect
+    .poll(async () => (await seen()).limitMs, { timeout: 15_000 })
+    .toBeGreaterThanOrEqual(at(9));
+  await expect.poll(() => printed.trim().split('\n').length, { timeout: 15_000 }).toBe(40);
+  end.abort();
+
+  const iso = (minutes: number) => new Date(at(minutes)).toISOString();
+  expect([none.code, none.err]).toEqual([6, expect.stringContaining('no such group')]);
+  expect(paused.out).toBe(`g: period of 1m → period of 1m, held by hand at ${iso(1)}\n`);
+  expect(text.out).toContain(`paused by hand at ${iso(1)} · align step g, align continue g`);
+  expect(text.out).not.toContain('held back by');
+  expect(again.records[0]).toMatchObject({ before: { holdMs: at(1) }, rule: { holdMs: at(1) } });
+  expect(stepped.records[0]).toMatchObject({ before: { holdMs: at(1) }, rule: { holdMs: at(2) } });
+  expect(longer.out).toContain(`→ period of 5m, held by hand at ${iso(5)}`);
+  expect(free.out).toContain('→ period of 5m\n');
+  expect((await align('step', 'g', 'many')).code).toBe(2);
+  expect((await running).lines).toHaveLength(40);
+}, 60_000);
 
 test('how much is done is told from the files that are read', async () => {
   const { inputs } = await data();

@@ -3,7 +3,7 @@
  * it is first asked for. While nobody is known, the whole of it is a field for the token.
  */
 import type { ComponentType } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
+import { useLayoutEffect, useState } from 'preact/hooks';
 import { clock, duration } from './format.ts';
 import { Icon } from './icons.tsx';
 import {
@@ -219,7 +219,8 @@ function Body() {
   const name = page.value;
   const [, redraw] = useState(0);
   const [broken, setBroken] = useState<string | null>(null);
-  useEffect(() => {
+  // With the page itself, not a frame later: its name is true as soon as it is seen.
+  useLayoutEffect(() => {
     const where = context === null ? '' : `${context} · `;
     document.title = `${name ? titles[name] : 'Not found'} · ${where}drover`;
     setBroken(null);

@@ -4,6 +4,7 @@
  * In: bytes. Out: text, to be shown as a text node and never as markup. Every view is bounded
  * (`shownMax`), since a znode may hold a megabyte, and so is what gzip unfolds to.
  */
+import { type Charset, decodeText, guessCharset } from './charset.ts';
 import { visible } from './format.ts';
 
 export const views = ['text', 'json', 'hex', 'base64', 'gzip'] as const;
@@ -35,11 +36,7 @@ export function toBase64(bytes: Uint8Array): string {
 }
 
 export function asText(bytes: Uint8Array): string | null {
-  try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch {
-    return null; // Not UTF-8: a fact about the bytes, which the caller shows another way.
-  }
+  return decodeText(bytes, 'utf-8');
 }
 
 const isGzip = (bytes: Uint8Array) => bytes[0] === 0x1f && bytes[1] === 0x8b && bytes[2] === 8;
@@ -47,7 +44,7 @@ const isGzip = (bytes: Uint8Array) => bytes[0] === 0x1f && bytes[1] === 0x8b && 
 /** The view that fits: gzip by its mark, JSON if it is an object or a list, text if it is readable. */
 export function guess(bytes: Uint8Array): View {
   if (isGzip(bytes)) return 'gzip';
-  const text = asText(bytes);
+  const text = decodeText(bytes, guessCharset(bytes));
   // biome-ignore lint/suspicious/noControlCharactersInRegex: controls are what tells text from binary
   if (text === null || /[\u0000-\u0008\u000e-\u001a]/.test(text.slice(0, 4096))) return 'hex';
   if (/^\s*[[{]/.test(text)) {
@@ -62,12 +59,16 @@ export function guess(bytes: Uint8Array): View {
 }
 
 /** Views that make sense for these bytes, the best first. */
-export async function show(bytes: Uint8Array<ArrayBuffer>, view: View): Promise<Shown> {
+export async function show(
+  bytes: Uint8Array<ArrayBuffer>,
+  view: View,
+  charset: Charset = guessCharset(bytes),
+): Promise<Shown> {
   switch (view) {
     case 'text':
-      return text(bytes);
+      return text(bytes, charset);
     case 'json':
-      return json(bytes);
+      return json(bytes, charset);
     case 'hex':
       return { text: hex(bytes), note: cut(bytes.length, hexBytesMax) };
     case 'base64':
@@ -77,20 +78,25 @@ export async function show(bytes: Uint8Array<ArrayBuffer>, view: View): Promise<
   }
 }
 
-function text(bytes: Uint8Array): Shown {
-  const exact = asText(bytes);
-  const shown = bounded(lines(exact ?? new TextDecoder().decode(bytes)));
+function text(bytes: Uint8Array, charset: Charset): Shown {
+  const exact = decodeText(bytes, charset);
+  const inexact = () =>
+    new TextDecoder(charset === 'latin-1' ? 'utf-8' : charset, { ignoreBOM: true }).decode(bytes);
+  const shown = bounded(lines(exact ?? inexact()));
   return exact === null
-    ? { ...shown, note: 'Not UTF-8: marks stand for what is not text.' }
+    ? { ...shown, note: `Not ${charset.toUpperCase()}: marks stand for what is not text.` }
     : shown;
 }
 
 const lines = (value: string) => value.split(/\r?\n/).map(keepTabs).join('\n');
 const keepTabs = (line: string) => line.split('\t').map(visible).join('\t');
 
-function json(bytes: Uint8Array): Shown {
-  const source = asText(bytes);
-  if (source === null) return { text: '', note: 'Not UTF-8, so not JSON.' };
+function json(bytes: Uint8Array, charset: Charset): Shown {
+  // A byte order mark is none of JSON's.
+  const source = decodeText(bytes, charset)?.replace(/^\ufeff/, '') ?? null;
+  if (source === null) {
+    return { text: '', note: `Not ${charset.toUpperCase()}, so not JSON.` };
+  }
   try {
     // Numbers beyond 2^53 would change under JSON.parse: then the text stands as it is.
     const value: unknown = JSON.parse(source);
@@ -100,7 +106,7 @@ function json(bytes: Uint8Array): Shown {
       ? bounded(lines(pretty))
       : { ...bounded(lines(source)), note: 'Holds long numbers: shown as written, not laid out.' };
   } catch (error) {
-    return { ...text(bytes), note: `Not JSON: ${visible((error as Error).message)}` };
+    return { ...text(bytes, charset), note: `Not JSON: ${visible((error as Error).message)}` };
   }
 }
 

@@ -1,7 +1,7 @@
 /** Has the preferred replicas of a topic elected: shown first, asked of the controller once its name is typed. */
 import { useEffect, useState } from 'preact/hooks';
 import type { ElectView } from '../../src/console/api.ts';
-import { Failure, Typed } from './confirm.tsx';
+import { asTyped, Buttons, Failure, isTyped, Typed } from './confirm.tsx';
 import { plural, visible } from './format.ts';
 import { closeDialog, Dialog, openDialog, tell } from './overlay.tsx';
 import { post } from './transport.ts';
@@ -15,7 +15,11 @@ function Elect(props: { readonly topic: string }) {
   const [error, setError] = useState<string | null>(null);
   const run = async (dryRun: boolean) => {
     try {
-      const body = { topic: props.topic, dryRun, ...(dryRun ? {} : { confirm: typed }) };
+      const body = {
+        topic: props.topic,
+        dryRun,
+        ...(dryRun ? {} : { confirm: asTyped(typed, props.topic) }),
+      };
       const answer = await post<ElectView>('/api/kafka/elect', body);
       if (!answer.done) return setView(answer);
       closeDialog();
@@ -31,18 +35,11 @@ function Elect(props: { readonly topic: string }) {
       title={`Elect leaders of ${visible(props.topic)}`}
       onSubmit={() => void run(false)}
       footer={
-        <>
-          <button type="button" class="button" onClick={closeDialog}>
-            Cancel
-          </button>
-          <button
-            type="submit"
-            class="button danger"
-            disabled={able.length === 0 || typed !== props.topic}
-          >
-            Elect {plural(able.length, 'leader')}
-          </button>
-        </>
+        <Buttons
+          action={`Elect ${plural(able.length, 'leader')}`}
+          isReady={able.length > 0 && isTyped(typed, props.topic)}
+          isDanger
+        />
       }
     >
       <div class="body">

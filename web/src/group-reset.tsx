@@ -4,7 +4,7 @@
  */
 import { useState } from 'preact/hooks';
 import type { BodyOf, GroupView, ResetView } from '../../src/console/api.ts';
-import { Failure, Typed } from './confirm.tsx';
+import { asTyped, Buttons, Failure, isTyped, Typed } from './confirm.tsx';
 import { count, plural, visible } from './format.ts';
 import { closeDialog, Dialog, openDialog, tell } from './overlay.tsx';
 import { post } from './transport.ts';
@@ -64,7 +64,7 @@ function Reset({ group }: { readonly group: GroupView }) {
       ...(topic === '' ? {} : { topic }),
       ...ruleOf(way, value, timeMs),
       dryRun: view === null,
-      ...(view === null ? {} : { confirm: typed }),
+      ...(view === null ? {} : { confirm: asTyped(typed, group.group) }),
     };
     setBusy(true);
     setError(null);
@@ -88,18 +88,11 @@ function Reset({ group }: { readonly group: GroupView }) {
       class="wide"
       onSubmit={() => void run()}
       footer={
-        <>
-          <button type="button" class="button" onClick={closeDialog}>
-            Cancel
-          </button>
-          <button
-            type="submit"
-            class={`button ${view === null ? 'main' : 'danger'}`}
-            disabled={isBusy || (view === null ? !isGood : work === 0 || typed !== group.group)}
-          >
-            {view === null ? 'Look first, change nothing' : `Change ${plural(work, 'offset')}`}
-          </button>
-        </>
+        <Buttons
+          action={view === null ? 'Look first, change nothing' : `Change ${plural(work, 'offset')}`}
+          isReady={!isBusy && (view === null ? isGood : work > 0 && isTyped(typed, group.group))}
+          isDanger={view !== null}
+        />
       }
     >
       <div class="body">

@@ -41,7 +41,7 @@ export const nowMs = signal(Date.now());
 
 export const canWrite = () => session.value?.role === 'editor' && !session.value.readOnly;
 
-export type Topic = LiveView | 'audit' | 'servers' | 'all';
+export type Topic = LiveView | 'servers' | 'all';
 const asked = new Set<(topic: Topic) => void>();
 const watchers = new Set<(changes: readonly ChangeView[]) => void>();
 

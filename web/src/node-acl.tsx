@@ -2,7 +2,7 @@
  * Who may do what with a node, and the editor for it. The hash of a digest is never shown: the server
  * leaves it out, and keeps the one that stands there where an entry comes back unchanged.
  */
-import { useEffect, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import type {
   AclEntry,
   BodyOf,
@@ -10,10 +10,10 @@ import type {
   DeletePreview,
   NodeView,
 } from '../../src/console/api.ts';
-import { count, plural, visible } from './format.ts';
+import { plural, visible } from './format.ts';
 import { canWrite } from './live.ts';
-import { isTyped } from './node-dialogs.tsx';
-import { closeDialog, Dialog, openDialog, tell, tellError } from './overlay.tsx';
+import { openDialog, tell, tellError } from './overlay.tsx';
+import { SubtreeDialog } from './subtree-dialog.tsx';
 import { at, get, post } from './transport.ts';
 import { Empty } from './ui.tsx';
 
@@ -25,11 +25,11 @@ const rights = [
   ['a', 'admin'],
 ] as const;
 
+/** One node's: whoever shows another makes it anew, by its key, so that no draft goes with it. */
 export function NodeAcl(props: { readonly node: NodeView; readonly reload: () => void }) {
   const { node } = props;
   const [draft, setDraft] = useState<readonly AclEntry[] | null>(null);
   const [isRecursive, setRecursive] = useState(false);
-  useEffect(() => setDraft(null), [node.path]);
   if (node.acl === null) return <Empty title="The ACL may not be read by this session" />;
   const entries = draft ?? node.acl;
   const put = (index: number, entry: AclEntry | null) =>
@@ -162,88 +162,31 @@ export function NodeAcl(props: { readonly node: NodeView; readonly reload: () =>
   );
 }
 
-/** Before all below is set as well: how many that are, some of them by name, and the name typed. */
 function Below(props: { readonly body: BodyOf<'acl'>; readonly onDone: () => void }) {
   const { body } = props;
-  const [preview, setPreview] = useState<DeletePreview | null>(null);
-  const [typed, setTyped] = useState('');
-  const [error, setError] = useState<string | null>(null);
-  useEffect(() => {
-    get<DeletePreview>(at('/api/node/below', { path: body.path })).then(
-      setPreview,
-      (failure: Error) => setError(failure.message),
-    );
-  }, []);
-  const set = async () => {
-    if (preview === null) return;
-    const { confirm } = preview;
-    try {
-      await post<ChangedView>('/api/node/acl', { ...body, confirm, count: preview.count });
-      closeDialog();
-      props.onDone();
-    } catch (failure) {
-      setError((failure as Error).message);
-    }
+  const set = async ({ confirm, count }: DeletePreview) => {
+    await post<ChangedView>('/api/node/acl', { ...body, confirm, count });
+    props.onDone();
   };
-  const isReady = preview !== null && !preview.isTooMany && isTyped(typed, preview.confirm);
   return (
-    <Dialog
+    <SubtreeDialog
       title={`Set the ACL of ${visible(body.path)} and everything below`}
-      onSubmit={() => isReady && void set()}
-      footer={
-        <>
-          <button type="button" class="button" onClick={closeDialog}>
-            Cancel
-          </button>
-          <button type="submit" class="button danger" disabled={!isReady}>
-            {preview ? `Set ${plural(preview.count, 'ACL')}` : 'Set'}
-          </button>
-        </>
-      }
+      look={() => get<DeletePreview>(at('/api/node/below', { path: body.path }))}
+      action={(preview) => (preview ? `Set ${plural(preview.count, 'ACL')}` : 'Set')}
+      to="set them"
+      tooMany="That is more than one change takes. Use the command line."
+      run={set}
     >
-      <div class="body">
-        {preview ? (
-          <>
-            <p>
-              <strong>{plural(preview.count, 'node')}</strong> would get{' '}
-              <code>
-                {body.acl.map(({ scheme, id, perms }) => `${scheme}:${id}:${perms}`).join(', ')}
-              </code>
-              , whatever each has now.
-            </p>
-            <pre class="data">
-              {preview.sample.map(visible).join('\n')}
-              {preview.count > preview.sample.length
-                ? `\n… and ${count(preview.count - preview.sample.length)} more`
-                : ''}
-            </pre>
-            {preview.isTooMany ? (
-              <p class="note bad">That is more than one change takes. Use the command line.</p>
-            ) : (
-              <label>
-                <span>
-                  Type <code>{visible(preview.confirm)}</code> to set them
-                </span>
-                <input
-                  class="field mono"
-                  value={typed}
-                  autocomplete="off"
-                  spellcheck={false}
-                  onInput={(event) => setTyped(event.currentTarget.value)}
-                />
-              </label>
-            )}
-          </>
-        ) : error === null ? (
-          <p class="soft">Counting…</p>
-        ) : null}
-        {error === null ? null : (
-          <p class="note bad" role="alert">
-            {error}
-          </p>
-        )}
-      </div>
-    </Dialog>
+      {(preview) => (
+        <>
+          <strong>{plural(preview.count, 'node')}</strong> would get{' '}
+          <code>
+            {body.acl.map(({ scheme, id, perms }) => `${scheme}:${id}:${perms}`).join(', ')}
+          </code>
+          , whatever each has now.
+        </>
+      )}
+    </SubtreeDialog>
   );
 }
 

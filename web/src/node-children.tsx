@@ -6,6 +6,7 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import type { ChildRow, ChildrenView, NodeView } from '../../src/console/api.ts';
 import { ago, bytes, count, parentOf, visible } from './format.ts';
 import { nowMs, onNodes } from './live.ts';
+import { isLate, longListMs } from './long-list.ts';
 import { href, param, turn } from './router.ts';
 import { at, get } from './transport.ts';
 import { Empty, Filter } from './ui.tsx';
@@ -14,6 +15,7 @@ import { useVirtual } from './virtual.ts';
 const rowPx = 26;
 const pageRows = 200;
 const pagesMax = 40;
+const changedMs = 200;
 const orders = ['name', '-name', 'sequence', '-sequence'] as const;
 
 interface Props {
@@ -119,6 +121,7 @@ function usePages(path: string, filter: string, order: string) {
   const pages = useRef(new Map<number, readonly ChildRow[]>());
   const busy = useRef(new Set<number>());
   const run = useRef(0);
+  const later = useRef<(waitMs: number) => void>(() => {});
   const load = async (page: number, mine: number) => {
     busy.current.add(page);
     try {
@@ -137,6 +140,8 @@ function usePages(path: string, filter: string, order: string) {
       const oldest = pages.current.keys().next().value;
       if (pages.current.size > pagesMax && oldest !== undefined) pages.current.delete(oldest);
       setState({ matching: view.matching, total: view.total, error: null });
+      // Of a long list that changes all the time the console gives what it has.
+      if (isLate(view)) later.current(longListMs);
     } catch (error) {
       if (run.current === mine) setState((old) => ({ ...old, error: (error as Error).message }));
     } finally {
@@ -156,19 +161,22 @@ function usePages(path: string, filter: string, order: string) {
   useEffect(() => {
     restart(true);
     let timer: ReturnType<typeof setTimeout> | undefined;
+    later.current = (waitMs) => {
+      timer ??= setTimeout(() => {
+        timer = undefined;
+        restart(false);
+      }, waitMs);
+    };
     const stop = onNodes((changes) => {
       const isOurs =
         changes === null ||
         changes.some((change) => parentOf(change.path) === path && change.path !== '/');
-      if (!isOurs) return;
-      timer ??= setTimeout(() => {
-        timer = undefined;
-        restart(false);
-      }, 200);
+      if (isOurs) later.current(changedMs);
     });
     return () => {
       stop();
       clearTimeout(timer);
+      later.current = () => {};
     };
   }, [path, filter, order]);
   return {

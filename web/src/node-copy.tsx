@@ -4,14 +4,27 @@
  */
 import { useState } from 'preact/hooks';
 import type { BodyOf, ContextsView, CopyStep, CopyView } from '../../src/console/api.ts';
+import { asTyped, Buttons, Failure, isTyped, Typed } from './confirm.tsx';
 import { contextName } from './contexts.tsx';
-import { count, plural, visible } from './format.ts';
+import { count, joinPath, nameOf, plural, visible } from './format.ts';
 import { session, useAnswer } from './live.ts';
+import type { Carried } from './node-carry.ts';
 import { closeDialog, Dialog, openDialog, tell } from './overlay.tsx';
 import { context, href } from './router.ts';
 import { inContext, post } from './transport.ts';
 
-export const askCopy = (paths: readonly string[]) => openDialog(() => <Copy paths={paths} />);
+export const askCopy = (paths: readonly string[]) =>
+  openDialog(() => <Copy from={context} paths={paths} />);
+
+/** What was carried here, from this place or another: it goes below `parent`, each by its name. */
+export const askPaste = ({ from, paths }: Carried, parent: string) =>
+  openDialog(() => (
+    <Copy
+      from={from}
+      paths={paths}
+      to={paths.length === 1 ? joinPath(parent, nameOf(paths[0]!)) : parent}
+    />
+  ));
 
 const marks: Readonly<Record<CopyStep, readonly [mark: string, tone: string]>> = {
   create: ['+ new', 'good'],
@@ -21,13 +34,17 @@ const marks: Readonly<Record<CopyStep, readonly [mark: string, tone: string]>> =
   ephemeral: ['· ephemeral, left out', 'soft'],
 };
 
-function Copy(props: { readonly paths: readonly string[] }) {
+function Copy(props: {
+  readonly from: string | null;
+  readonly paths: readonly string[];
+  readonly to?: string;
+}) {
   const [first = '/'] = props.paths;
   const isOne = props.paths.length === 1;
   const contexts = useAnswer<ContextsView>('/api/contexts');
   const places = contexts.value?.contexts ?? [];
   const [place, setPlace] = useState(context ?? '');
-  const [to, setTo] = useState(isOne ? first : '/');
+  const [to, setTo] = useState(props.to ?? (isOne ? first : '/'));
   const [overwrites, setOverwrites] = useState(false);
   const [withAcl, setWithAcl] = useState(true);
   const [view, setView] = useState<CopyView | null>(null);
@@ -42,7 +59,7 @@ function Copy(props: { readonly paths: readonly string[] }) {
   };
   const run = async () => {
     const input: BodyOf<'copyPreview'> = {
-      from: context,
+      from: props.from,
       paths: [...props.paths],
       to: to.trim().replace(/(.)\/+$/, '$1'),
       onConflict: overwrites ? 'overwrite' : 'skip',
@@ -57,7 +74,7 @@ function Copy(props: { readonly paths: readonly string[] }) {
         const { create, change, acl } = view.counts;
         const body: BodyOf<'copy'> = {
           ...input,
-          confirm: view.confirm === null ? null : typed,
+          confirm: view.confirm === null ? null : asTyped(typed, view.confirm),
           create,
           change: change + acl,
         };
@@ -82,25 +99,22 @@ function Copy(props: { readonly paths: readonly string[] }) {
       : work > 0 &&
         !view.isTooMany &&
         !isClosed &&
-        (view.confirm === null || typed === view.confirm);
+        (view.confirm === null || isTyped(typed, view.confirm));
   return (
     <Dialog
-      title={isOne ? `Copy ${visible(first)} to…` : `Copy ${props.paths.length} subtrees to…`}
+      title={`Copy ${isOne ? visible(first) : `${props.paths.length} subtrees`}${
+        props.from === context
+          ? ''
+          : ` of ${visible(props.from ?? 'where the console was started for')}`
+      } to…`}
       class="wide"
       onSubmit={() => void run()}
       footer={
-        <>
-          <button type="button" class="button" onClick={closeDialog}>
-            Cancel
-          </button>
-          <button
-            type="submit"
-            class={`button ${view?.confirm ? 'danger' : 'main'}`}
-            disabled={!isReady || isBusy}
-          >
-            {view === null ? 'Look first, write nothing' : `Copy ${plural(work, 'node')}`}
-          </button>
-        </>
+        <Buttons
+          action={view === null ? 'Look first, write nothing' : `Copy ${plural(work, 'node')}`}
+          isReady={isReady && !isBusy}
+          isDanger={view?.confirm != null}
+        />
       }
     >
       <div class="body">
@@ -163,25 +177,14 @@ function Copy(props: { readonly paths: readonly string[] }) {
           </p>
         ) : null}
         {view?.confirm && !view.isTooMany && !isClosed ? (
-          <label>
-            <span>
-              Type <code>{visible(view.confirm)}</code> to overwrite{' '}
-              {plural(view.counts.change + view.counts.acl, 'node')}
-            </span>
-            <input
-              class="field mono"
-              value={typed}
-              autocomplete="off"
-              spellcheck={false}
-              onInput={(event) => setTyped(event.currentTarget.value)}
-            />
-          </label>
+          <Typed
+            word={view.confirm}
+            to={`overwrite ${plural(view.counts.change + view.counts.acl, 'node')}`}
+            value={typed}
+            onInput={setTyped}
+          />
         ) : null}
-        {error === null ? null : (
-          <p class="note bad" role="alert">
-            {error}
-          </p>
-        )}
+        <Failure text={error} />
         {name === context ? null : (
           <p class="soft">
             The copy stands in the audit of{' '}

@@ -7,20 +7,13 @@
  */
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import type { BodyOf, ChangedView, NodeView } from '../../src/console/api.ts';
-import {
-  asText,
-  fromBase64,
-  guess,
-  type Shown,
-  show,
-  toBase64,
-  type View,
-  views,
-} from './decode.ts';
+import { type Charset, charsets, decodeText, encodeText, guessCharset } from './charset.ts';
+import { fromBase64, guess, type Shown, show, toBase64, type View, views } from './decode.ts';
 import { Diff, Editor } from './edit.tsx';
 import { bytes as size, visible } from './format.ts';
 import { useKeys } from './keys.tsx';
 import { canWrite } from './live.ts';
+import { SeenVersions } from './node-seen.tsx';
 import { closeDialog, Dialog, openDialog, tell } from './overlay.tsx';
 import { param, turn } from './router.ts';
 import { post, Refusal } from './transport.ts';
@@ -29,25 +22,31 @@ import { Choice } from './ui.tsx';
 interface Draft {
   readonly text: string;
   readonly as: 'text' | 'base64';
+  readonly charset: Charset;
   /** The version that the draft started from, or that its diff was last shown against. */
   readonly version: number;
 }
 
+/** One node's: whoever shows another makes it anew, by its key, so that no draft goes with it. */
 export function NodeData(props: { readonly node: NodeView; readonly reload: () => void }) {
   const { node } = props;
   const data = useMemo(() => fromBase64(node.data ?? ''), [node.data]);
   const best = useMemo(() => guess(data), [data]);
   const asked = param('as') as View | null;
   const view = asked && views.includes(asked) ? asked : best;
+  const guessed = useMemo(() => guessCharset(data), [data]);
+  const charset = charsets.find((one) => one === param('charset')) ?? guessed;
   const [draft, setDraft] = useState<Draft | null>(null);
-  useEffect(() => setDraft(null), [node.path]);
 
   const start = () => {
     if (!canWrite() || draft) return;
-    const text = asText(data);
+    const text = decodeText(data, charset);
     const as = text !== null && (view === 'text' || view === 'json') ? 'text' : 'base64';
-    setDraft({ as, text: as === 'text' ? text! : toBase64(data), version: node.stat.version });
+    const { version } = node.stat;
+    setDraft({ as, charset, text: as === 'text' ? text! : toBase64(data), version });
   };
+  const startFrom = (text: string) =>
+    setDraft({ as: 'text', charset: 'utf-8', text, version: node.stat.version });
   useKeys({ e: { about: 'edit the data', run: start } });
 
   return (
@@ -59,6 +58,24 @@ export function NodeData(props: { readonly node: NodeView; readonly reload: () =
           value={view}
           onChange={(value) => turn({ as: value === best ? '' : value }, 'replace')}
         />
+        {view === 'text' || view === 'json' ? (
+          <select
+            class="field"
+            aria-label="Charset"
+            value={charset}
+            disabled={draft !== null}
+            onChange={(event) => {
+              const { value } = event.currentTarget;
+              turn({ charset: value === guessed ? '' : value }, 'replace');
+            }}
+          >
+            {charsets.map((one) => (
+              <option key={one} value={one}>
+                {one.toUpperCase()}
+              </option>
+            ))}
+          </select>
+        ) : null}
         <span class="soft">
           {node.data === null ? 'null' : size(data.length)}
           {view === best ? '' : ` · looks like ${best}`}
@@ -73,8 +90,9 @@ export function NodeData(props: { readonly node: NodeView; readonly reload: () =
       {draft ? (
         <Drafting node={node} data={data} draft={draft} setDraft={setDraft} reload={props.reload} />
       ) : (
-        <Bytes data={data} view={view} isNull={node.data === null} />
+        <Bytes data={data} view={view} charset={charset} isNull={node.data === null} />
       )}
+      <SeenVersions node={node} onEdit={canWrite() && !draft ? startFrom : undefined} />
     </>
   );
 }
@@ -82,16 +100,17 @@ export function NodeData(props: { readonly node: NodeView; readonly reload: () =
 export function Bytes(props: {
   readonly data: Uint8Array<ArrayBuffer>;
   readonly view: View;
+  readonly charset?: Charset;
   readonly isNull?: boolean;
 }) {
   const [shown, setShown] = useState<Shown | null>(null);
   useEffect(() => {
     let isOver = false;
-    void show(props.data, props.view).then((value) => isOver || setShown(value));
+    void show(props.data, props.view, props.charset).then((value) => isOver || setShown(value));
     return () => {
       isOver = true;
     };
-  }, [props.data, props.view]);
+  }, [props.data, props.view, props.charset]);
   if (props.data.length === 0)
     return <p class="soft">{props.isNull ? 'No data: null.' : 'Empty.'}</p>;
   return (
@@ -123,10 +142,22 @@ function Drafting(props: {
       ));
       return;
     }
+    if (draft.as === 'text' && encodeText(draft.text, draft.charset) === null) {
+      openDialog(() => (
+        <Dialog title={`Not ${draft.charset.toUpperCase()}`}>
+          <div class="body">
+            The text holds characters that {draft.charset.toUpperCase()} does not have.
+          </div>
+        </Dialog>
+      ));
+      return;
+    }
     openDialog(() => (
       <Review
         node={node}
-        before={draft.as === 'text' ? (asText(props.data) ?? '') : toBase64(props.data)}
+        before={
+          draft.as === 'text' ? (decodeText(props.data, draft.charset) ?? '') : toBase64(props.data)
+        }
         draft={draft}
         onSaved={() => {
           setDraft(null);
@@ -184,7 +215,7 @@ function Review(props: {
       path: node.path,
       data:
         draft.as === 'text'
-          ? toBase64(new TextEncoder().encode(draft.text))
+          ? toBase64(encodeText(draft.text, draft.charset)!)
           : draft.text.replace(/\s/g, ''),
       version: node.stat.version,
     };

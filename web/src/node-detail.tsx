@@ -79,6 +79,7 @@ export function NodeDetail({ path, marked, onMark, onUnmark }: Props) {
   });
   // While another node is on its way, the one before must not stand under its name.
   const value = node.value?.path === path ? node.value : null;
+  const isGone = (node.error as { code?: string } | null)?.code === 'NO_NODE';
   return (
     <section class="detail" aria-label="Node">
       <div class="top">
@@ -129,23 +130,22 @@ export function NodeDetail({ path, marked, onMark, onUnmark }: Props) {
         </nav>
       </div>
       <div class="content">
-        {node.error && !node.isLoading ? (
-          <Empty
-            title={
-              (node.error as { code?: string }).code === 'NO_NODE'
-                ? 'There is no such node'
-                : 'The node could not be read'
-            }
-          >
+        {node.error && value !== null && !isGone ? (
+          <p class="note bad" role="alert">
+            It could not be read again, and may have changed: {node.error.message}
+          </p>
+        ) : null}
+        {node.error && !node.isLoading && (value === null || isGone) ? (
+          <Empty title={isGone ? 'There is no such node' : 'The node could not be read'}>
             <p>{node.error.message}</p>
             <a href={href('tree', { path: parentOf(path) })}>Up to {visible(parentOf(path))}</a>
           </Empty>
         ) : value === null ? null : tab === 'data' ? (
-          <NodeData node={value} reload={node.reload} />
+          <NodeData key={path} node={value} reload={node.reload} />
         ) : tab === 'stat' ? (
           <Stat stat={value.stat} />
         ) : tab === 'acl' ? (
-          <NodeAcl node={value} reload={node.reload} />
+          <NodeAcl key={path} node={value} reload={node.reload} />
         ) : tab === 'children' ? (
           <NodeChildren node={value} marked={marked} onMark={onMark} />
         ) : tab === 'watches' ? (

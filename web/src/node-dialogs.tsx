@@ -2,7 +2,7 @@
  * What is asked before the tree changes: create, delete, import. A delete shows how many nodes go, names
  * some of them and wants a name typed; nothing is deleted if there are more by then.
  */
-import { useEffect, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import type {
   BodyOf,
   ChangedView,
@@ -10,10 +10,12 @@ import type {
   ExportView,
   ImportView,
 } from '../../src/console/api.ts';
+import { Buttons, Failure } from './confirm.tsx';
 import { toBase64 } from './decode.ts';
 import { count, joinPath, parentOf, plural, visible } from './format.ts';
 import { closeDialog, Dialog, openDialog, tell, tellError } from './overlay.tsx';
 import { go, href } from './router.ts';
+import { SubtreeDialog } from './subtree-dialog.tsx';
 import { at, get, post } from './transport.ts';
 
 export const askCreate = (parent: string) => openDialog(() => <Create parent={parent} />);
@@ -22,39 +24,6 @@ export const askDelete = (paths: readonly string[], onDone: () => void) =>
 export const askImport = (path: string) => openDialog(() => <Import path={path} />);
 
 const modes = ['persistent', 'persistentSequential', 'container', 'persistentTtl'] as const;
-
-function Buttons(props: {
-  readonly action: string;
-  readonly isReady: boolean;
-  readonly isDanger?: boolean;
-}) {
-  return (
-    <>
-      <button type="button" class="button" onClick={closeDialog}>
-        Cancel
-      </button>
-      <button
-        type="submit"
-        class={`button ${props.isDanger ? 'danger' : 'main'}`}
-        disabled={!props.isReady}
-      >
-        {props.action}
-      </button>
-    </>
-  );
-}
-
-function Failure(props: { readonly text: string | null }) {
-  return props.text === null ? null : (
-    <p class="note bad" role="alert">
-      {props.text}
-    </p>
-  );
-}
-
-/** As it is, or as it is shown: a name with controls in it can't be typed otherwise. */
-export const isTyped = (typed: string, wanted: string) =>
-  typed === wanted || typed === visible(wanted);
 
 function Create(props: { readonly parent: string }) {
   const [name, setName] = useState('');
@@ -138,89 +107,36 @@ function Create(props: { readonly parent: string }) {
 }
 
 function Delete(props: { readonly paths: readonly string[]; readonly onDone: () => void }) {
-  const [preview, setPreview] = useState<DeletePreview | null>(null);
-  const [typed, setTyped] = useState('');
-  const [error, setError] = useState<string | null>(null);
-  useEffect(() => {
-    post<DeletePreview>('/api/node/delete-preview', { paths: props.paths }).then(
-      setPreview,
-      (failure: Error) => setError(failure.message),
-    );
-  }, []);
-  const remove = async () => {
-    if (!preview) return;
-    const body: BodyOf<'delete'> = {
-      paths: [...props.paths],
-      confirm: preview.confirm,
-      count: preview.count,
-    };
-    try {
-      const done = await post<ChangedView & { count: number }>('/api/node/delete', body);
-      closeDialog();
-      tell(`Deleted ${plural(done.count, 'node')}.`);
-      props.onDone();
-    } catch (failure) {
-      setError((failure as Error).message);
-    }
+  const { paths } = props;
+  const remove = async ({ confirm, count }: DeletePreview) => {
+    const body: BodyOf<'delete'> = { paths: [...paths], confirm, count };
+    const done = await post<ChangedView & { count: number }>('/api/node/delete', body);
+    tell(`Deleted ${plural(done.count, 'node')}.`);
+    props.onDone();
   };
-  const isReady = preview !== null && !preview.isTooMany && isTyped(typed, preview.confirm);
   return (
-    <Dialog
+    <SubtreeDialog
       title={
-        props.paths.length === 1
-          ? `Delete ${visible(props.paths[0]!)}`
-          : `Delete ${props.paths.length} nodes and all below`
+        paths.length === 1
+          ? `Delete ${visible(paths[0]!)}`
+          : `Delete ${paths.length} nodes and all below`
       }
-      onSubmit={() => void remove()}
-      footer={
-        <Buttons
-          action={preview ? `Delete ${plural(preview.count, 'node')}` : 'Delete'}
-          isReady={isReady}
-          isDanger
-        />
-      }
+      look={() => post<DeletePreview>('/api/node/delete-preview', { paths })}
+      action={(preview) => (preview ? `Delete ${plural(preview.count, 'node')}` : 'Delete')}
+      to="delete"
+      tooMany="That is more than one delete takes. Delete parts of it, or use the command line."
+      run={remove}
     >
-      <div class="body">
-        {preview ? (
-          <>
-            <p>
-              <strong>{plural(preview.count, 'node')}</strong> would go
-              {preview.ephemerals > 0
-                ? `, ${plural(preview.ephemerals, 'of them is', 'of them are')} ephemeral: somebody lives there`
-                : ''}
-              .
-            </p>
-            <pre class="data">
-              {preview.sample.map(visible).join('\n')}
-              {preview.count > preview.sample.length
-                ? `\n… and ${count(preview.count - preview.sample.length)} more`
-                : ''}
-            </pre>
-            {preview.isTooMany ? (
-              <p class="note bad">
-                That is more than one delete takes. Delete parts of it, or use the command line.
-              </p>
-            ) : (
-              <label>
-                <span>
-                  Type <code>{visible(preview.confirm)}</code> to delete
-                </span>
-                <input
-                  class="field mono"
-                  value={typed}
-                  autocomplete="off"
-                  spellcheck={false}
-                  onInput={(event) => setTyped(event.currentTarget.value)}
-                />
-              </label>
-            )}
-          </>
-        ) : error === null ? (
-          <p class="soft">Counting…</p>
-        ) : null}
-        <Failure text={error} />
-      </div>
-    </Dialog>
+      {(preview) => (
+        <>
+          <strong>{plural(preview.count, 'node')}</strong> would go
+          {preview.ephemerals > 0
+            ? `, ${plural(preview.ephemerals, 'of them is', 'of them are')} ephemeral: somebody lives there`
+            : ''}
+          .
+        </>
+      )}
+    </SubtreeDialog>
   );
 }
 

@@ -107,7 +107,7 @@ function Palette() {
       },
     );
   }, []);
-  const paths = usePathsLike(text, entriesMax).map((path) => ({
+  const paths = usePathsLike(text, entriesMax).paths.map((path) => ({
     key: path,
     label: visible(path),
     about: '',

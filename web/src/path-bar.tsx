@@ -4,7 +4,7 @@
  * A path need not be typed whole: the letters of each name in order are enough, and what fits is offered as
  * it is typed (`/br/to` is /brokers/topics). Enter goes to what is marked, or to what stands in the field.
  */
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { PathsView } from '../../src/console/api.ts';
 import { visible } from './format.ts';
 import { param, turn } from './router.ts';
@@ -13,20 +13,30 @@ import { at, get } from './transport.ts';
 const offeredMax = 12;
 const typingMs = 80;
 
-export function usePathsLike(text: string, most: number): readonly string[] {
-  const [found, setFound] = useState<readonly string[]>([]);
+interface Offer {
+  /** What they are like: while somebody types, that is a little behind. */
+  readonly text: string;
+  readonly paths: readonly string[];
+}
+
+const pathsLike = (text: string, most: number, signal?: AbortSignal): Promise<Offer> =>
+  get<PathsView>(at('/api/paths', { text, limit: most }), signal).then(
+    ({ paths }) => ({ text, paths }),
+    // Without a link there is nothing to offer; what is typed can be gone to all the same.
+    () => ({ text, paths: [] }),
+  );
+
+export function usePathsLike(text: string, most: number): Offer {
+  const [found, setFound] = useState<Offer>({ text: '', paths: [] });
   useEffect(() => {
     if (!text.startsWith('/') || text === '/') {
-      setFound([]);
+      setFound({ text, paths: [] });
       return;
     }
     const controller = new AbortController();
-    const timer = setTimeout(() => {
-      get<PathsView>(at('/api/paths', { text, limit: most }), controller.signal).then(
-        ({ paths }) => setFound(paths),
-        // Without a link there is nothing to offer; what is typed can be gone to all the same.
-        () => controller.signal.aborted || setFound([]),
-      );
+    const timer = setTimeout(async () => {
+      const offer = await pathsLike(text, most, controller.signal);
+      if (!controller.signal.aborted) setFound(offer);
     }, typingMs);
     return () => {
       clearTimeout(timer);
@@ -41,8 +51,10 @@ export function PathBar(props: { readonly path: string }) {
   const [isOpen, setOpen] = useState(false);
   const [marked, setMarked] = useState(-1);
   const field = useRef<HTMLInputElement>(null);
-  useEffect(() => setText(param('find') ?? props.path), [props.path]);
-  const offered = usePathsLike(isOpen ? text : '', offeredMax);
+  // With the node, not a frame later: that would undo what is typed by then.
+  useLayoutEffect(() => setText(param('find') ?? props.path), [props.path]);
+  const offer = usePathsLike(isOpen ? text : '', offeredMax);
+  const offered = offer.paths;
   const isOffering = isOpen && offered.length > 0;
   const at0 = Math.min(marked, offered.length - 1);
   const go = (wanted: string) => {
@@ -52,19 +64,23 @@ export function PathBar(props: { readonly path: string }) {
     if (wanted.startsWith('/')) turn({ path: wanted.replace(/(.)\/+$/, '$1'), find: '' });
     else if (wanted !== '') turn({ find: wanted });
   };
-  const submit = () => {
+  const submit = async () => {
     const wanted = text.trim();
     if (isOffering && at0 >= 0) return go(offered[at0]!);
+    const isWhole = !isOpen || !wanted.startsWith('/') || wanted.endsWith('/');
+    if (isWhole) return go(wanted);
+    // What is offered may be for the letters before the last.
+    const { paths } = offer.text === text ? offer : await pathsLike(text, offeredMax);
+    if (field.current?.value !== text) return; // somebody types on
     // Letters of a path that is not there, and one that fits: that one is meant.
-    const isGuess = isOffering && !offered.includes(wanted.replace(/(.)\/+$/, '$1'));
-    go(isGuess ? offered[0]! : wanted);
+    go(paths.length === 0 || paths.includes(wanted) ? wanted : paths[0]!);
   };
   return (
     <form
       class="tools"
       onSubmit={(event) => {
         event.preventDefault();
-        submit();
+        void submit();
       }}
     >
       <div class="grow offering">

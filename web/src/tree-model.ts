@@ -41,6 +41,8 @@ interface Branch<C> {
   readonly pages: Map<number, readonly C[]>;
   /** Pages that are shown while they are asked for again. */
   readonly old: Set<number>;
+  /** Which change it was told of last. */
+  changedAt: number;
   /** Open children by name, with where they stand. */
   readonly open: Map<string, { index: number; branch: Branch<C> }>;
 }
@@ -51,6 +53,12 @@ const pagesMax = 60;
 export class TreeModel<C extends TreeChild> {
   readonly #root: Branch<C> = branchOf('/');
   #isRootOpen = true;
+  #changes = 0;
+
+  /** How many changes it was told of. Noted by whoever asks for a page, and given back with the answer. */
+  get changes(): number {
+    return this.#changes;
+  }
 
   /** Rows in all: the root itself, and whatever is open below it. */
   get size(): number {
@@ -105,15 +113,25 @@ export class TreeModel<C extends TreeChild> {
     return [...found.values()];
   }
 
-  /** Takes a page of children. False: nobody has that branch open any more. */
-  put(path: string, total: number, offset: number, rows: readonly C[]): boolean {
+  /**
+   * Takes a page of children, asked for when `asOf` changes were known. What has changed since may be in it
+   * or not: it is shown, and wanted again. False: nobody has that branch open any more.
+   */
+  put(
+    path: string,
+    total: number,
+    offset: number,
+    rows: readonly C[],
+    asOf = this.#changes,
+  ): boolean {
     const branch = this.#find(path);
     if (!branch) return false;
     branch.total = total;
     const page = Math.floor(offset / pageRows);
     branch.pages.delete(page);
     branch.pages.set(page, rows);
-    branch.old.delete(page);
+    if (branch.changedAt > asOf) branch.old.add(page);
+    else branch.old.delete(page);
     for (const key of branch.pages.keys()) {
       if (branch.pages.size <= pagesMax && key * pageRows < total) break;
       if (key !== page) branch.pages.delete(key);
@@ -153,6 +171,7 @@ export class TreeModel<C extends TreeChild> {
     if (index === null || parent.open.has(name)) return;
     const branch: Branch<C> = branchOf(path);
     branch.total = children;
+    branch.changedAt = this.#changes;
     parent.open.set(name, { index, branch });
   }
 
@@ -169,16 +188,23 @@ export class TreeModel<C extends TreeChild> {
   invalidate(path: string): boolean {
     const branch = this.#find(path);
     if (!branch) return false;
-    for (const page of branch.pages.keys()) branch.old.add(page);
+    this.#changes += 1;
+    this.#age(branch);
     return true;
   }
 
   invalidateAll(): void {
+    this.#changes += 1;
     const walk = (branch: Branch<C>): void => {
-      for (const page of branch.pages.keys()) branch.old.add(page);
+      this.#age(branch);
       for (const { branch: inner } of branch.open.values()) walk(inner);
     };
     walk(this.#root);
+  }
+
+  #age(branch: Branch<C>): void {
+    branch.changedAt = this.#changes;
+    for (const page of branch.pages.keys()) branch.old.add(page);
   }
 
   /** The row in which `path` stands, or null while nobody knows. */
@@ -215,7 +241,7 @@ export class TreeModel<C extends TreeChild> {
 }
 
 function branchOf<C>(path: string): Branch<C> {
-  return { path, total: 0, pages: new Map(), old: new Set(), open: new Map() };
+  return { path, total: 0, pages: new Map(), old: new Set(), changedAt: 0, open: new Map() };
 }
 
 function parentPath(path: string): string {

@@ -10,8 +10,10 @@ import type { ChangeView, ChildRow, ChildrenView } from '../../src/console/api.t
 import { bytes, count, nameOf, parentOf, visible } from './format.ts';
 import { useKeys } from './keys.tsx';
 import { onNodes } from './live.ts';
+import { isLate, longListMs } from './long-list.ts';
+import { type Carried, carried, carry, isCarried } from './node-carry.ts';
 import { tellError } from './overlay.tsx';
-import { turn } from './router.ts';
+import { context, turn } from './router.ts';
 import { at, get } from './transport.ts';
 import { pageRows, TreeModel, type TreeRow } from './tree-model.ts';
 import { useVirtual } from './virtual.ts';
@@ -22,14 +24,20 @@ interface Props {
   readonly path: string;
   readonly marked: ReadonlySet<string>;
   readonly onMark: (path: string) => void;
+  /** Something was dropped on a row, or pasted; null: nothing may be copied here. */
+  readonly onCarried: ((carried: Carried, parent: string) => void) | null;
 }
 
-export function TreeView({ path, marked, onMark }: Props) {
+export function TreeView({ path, marked, onMark, onCarried }: Props) {
   const model = useMemo(() => new TreeModel<ChildRow>(), []);
   const [, setVersion] = useState(0);
   const redraw = () => setVersion((value) => value + 1);
+  const [tries, setTries] = useState(0);
+  const front = useRef(path);
+  front.current = path;
   const element = useRef<HTMLDivElement>(null);
   const busy = useRef(new Map<string, Promise<void>>());
+  const answers = useRef(0);
   const flashed = useRef(new Map<string, number>());
   const virtual = useVirtual(element, model.size, rowPx);
 
@@ -45,6 +53,15 @@ export function TreeView({ path, marked, onMark }: Props) {
     busy.current.set(key, started);
     return started;
   };
+  const late = useRef(new Map<string, ReturnType<typeof setTimeout>>());
+  const lookLater = (branch: string) => {
+    if (late.current.has(branch)) return;
+    const timer = setTimeout(() => {
+      late.current.delete(branch);
+      if (model.invalidate(branch)) redraw();
+    }, longListMs);
+    late.current.set(branch, timer);
+  };
   const loadAround = async (branch: string, name: string) => {
     await fetchRows(branch, { around: name });
     redraw();
@@ -53,10 +70,14 @@ export function TreeView({ path, marked, onMark }: Props) {
     fetchRows(branch, { offset: page * pageRows });
   const fetchRows = async (branch: string, where: { offset?: number; around?: string }) => {
     try {
+      const asOf = model.changes;
       const view = await get<ChildrenView>(
         at('/api/children', { path: branch, limit: pageRows, ...where }),
       );
-      model.put(branch, view.total, view.offset, view.rows);
+      model.put(branch, view.total, view.offset, view.rows, asOf);
+      answers.current += 1;
+      // Of a long list that changes all the time the console gives what it has.
+      if (isLate(view)) lookLater(branch);
     } catch (error) {
       // Gone in the meantime: its parent's pages, asked for by the same change, no longer show it.
       if (branch !== '/') model.close(branch);
@@ -66,6 +87,9 @@ export function TreeView({ path, marked, onMark }: Props) {
 
   useEffect(() => {
     void load('/', 0);
+    return () => {
+      for (const timer of late.current.values()) clearTimeout(timer);
+    };
   }, []);
   const first = virtual.rows[0]?.index ?? 0;
   const last = virtual.rows.at(-1)?.index ?? 0;
@@ -73,13 +97,17 @@ export function TreeView({ path, marked, onMark }: Props) {
   const wanted = wants.map((want) => `${want.page} ${want.path}`).join('|');
   useEffect(() => {
     for (const want of wants) void load(want.path, want.page);
-  }, [wanted]);
+    // After each answer too: a page that changed while it was on its way is wanted as it was before.
+  }, [wanted, answers.current]);
 
   useEffect(
     () =>
       onNodes((changes) => {
         if (changes === null) model.invalidateAll();
         else for (const change of changes) heed(model, flashed.current, change);
+        // What was looked for in vain may be there by now.
+        const isOnTheWay = changes === null || changes.some((one) => isMade(one, front.current));
+        if (isOnTheWay && model.indexOf(front.current) === null) setTries((value) => value + 1);
         redraw();
       }),
     [],
@@ -98,7 +126,7 @@ export function TreeView({ path, marked, onMark }: Props) {
     return () => {
       isOver = true;
     };
-  }, [path]);
+  }, [path, tries]);
 
   const toggle = (row: TreeRow<ChildRow>) => {
     if (row.isOpen) model.close(row.path);
@@ -168,6 +196,8 @@ export function TreeView({ path, marked, onMark }: Props) {
               flash={flashed.current.get(row.path) ?? 0}
               onToggle={() => toggle(row)}
               onMark={() => onMark(row.path)}
+              carries={() => (marked.has(row.path) ? [...marked] : [row.path])}
+              onCarried={onCarried}
             />
           );
         })}
@@ -185,8 +215,10 @@ function Row(props: {
   readonly flash: number;
   readonly onToggle: () => void;
   readonly onMark: () => void;
+  readonly carries: () => readonly string[];
+  readonly onCarried: Props['onCarried'];
 }) {
-  const { row } = props;
+  const { row, onCarried } = props;
   const stat = row.child?.stat ?? null;
   const hasChildren = row.depth === 0 || (stat?.numChildren ?? 0) > 0 || row.isOpen;
   const isKnown = row.child !== null || row.depth === 0;
@@ -209,6 +241,23 @@ function Row(props: {
         else turn({ path: row.path });
       }}
       onDblClick={props.onToggle}
+      draggable={isKnown && row.depth > 0}
+      onDragStart={(event) => {
+        if (event.dataTransfer)
+          carry(event.dataTransfer, { from: context, paths: props.carries() });
+      }}
+      onDragOver={(event) => {
+        if (isKnown && onCarried && event.dataTransfer && isCarried(event.dataTransfer)) {
+          event.preventDefault();
+          event.dataTransfer.dropEffect = 'copy';
+        }
+      }}
+      onDrop={(event) => {
+        const found = event.dataTransfer && carried(event.dataTransfer);
+        if (!found || !onCarried) return;
+        event.preventDefault();
+        onCarried(found, row.path);
+      }}
     >
       {/* biome-ignore lint/a11y/useKeyWithClickEvents: Enter and the arrows open and close */}
       {/* biome-ignore lint/a11y/noStaticElementInteractions: as above */}
@@ -260,6 +309,10 @@ function heed(model: TreeModel<ChildRow>, flashed: Map<string, number>, change: 
   else flashed.set(change.path, Date.now());
   if (flashed.size > 500) flashed.clear();
 }
+
+/** A change that made a node, or one above it. */
+const isMade = (change: ChangeView, path: string) =>
+  change.type === 'created' && (path === change.path || path.startsWith(`${change.path}/`));
 
 /** Opens every node above `path` and loads the page in which each next one stands. */
 async function reveal(

@@ -10,6 +10,8 @@ export const alignInputOptions: readonly CommandOption[] = [
   { flags: '--event-time <field>',     about: 'plan, run: the field that says when it happened, as ts or meta.ts; timestamp' },
   { flags: '--unit <unit>',            about: 'plan, run: what a number there counts; ms', value: ['ms', 's'] },
   { flags: '--period <duration>',      about: 'plan, run: how far all go together, as 60s or 5m' },
+  { flags: '--from <date>',            about: 'plan, run: only records of then and later' },
+  { flags: '--to <date>',              about: 'plan, run: only records of before; watch: up to where the time left is counted, now' },
   { flags: '--out-of-order <duration>', about: 'plan, run: how much later than its place a record may come; 0' },
 ];
 
@@ -17,7 +19,7 @@ export const alignInputOptions: readonly CommandOption[] = [
 export const alignCommands: Readonly<Record<string, Command>> = {
   align: {
     usage: 'align <action> [words...]',
-    about: 'reads many partitions in step with event time: plan, run, watch G, set-period G DURATION, stop G, forget G',
+    about: 'reads many partitions in step with event time: plan, run, watch G, set-period G DURATION, pause G, step G [PERIODS], continue G, stop G, forget G',
     group: 'kafka',
     options: [
       ...alignInputOptions,
@@ -29,12 +31,15 @@ export const alignCommands: Readonly<Record<string, Command>> = {
       { flags: '--future <duration>',   about: 'run: how much later than now a time can be believed; 5m' },
       { flags: '--follow',              about: 'run: waits for more at the end of the data' },
       { flags: '--name <text>',         about: 'run: who we are to others; host and process unless said' },
+      { flags: '--layout <kind>',       about: 'run, watch: beside who keeps the nodes of the coordinator’s document, or of the Java program', value: ['seed', 'java'] },
+      { flags: '--layout-root <path>',  about: 'run, watch: with --layout, where those nodes are; /kafka-consumer-coordinator' },
+      { flags: '--layout-start <date>', about: 'run: with --layout, where the first period begins, the same for all; that of the first record' },
+      { flags: '--others <topic=list>', about: 'run: with --layout, partitions that others read, as clicks=0,1; may be given often', many: true },
       { flags: '--interval <seconds>',  about: 'watch: from one look to the next; 1' },
       { flags: '--count <number>',      about: 'watch: how often; without a terminal once' },
-      { flags: '--to <date>',           about: 'watch: up to where the time left is counted; now' },
       { flags: '-y, --yes',             about: 'forget: does not ask' },
     ],
-    args: [['plan', 'run', 'watch', 'set-period', 'stop', 'forget'], 'text'],
+    args: [['plan', 'run', 'watch', 'set-period', 'pause', 'step', 'continue', 'stop', 'forget'], 'text'],
     run: async (context, args, options) => (await import('../align-commands.ts')).align(context, args, options),
   },
 };

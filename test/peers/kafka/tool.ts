@@ -9,6 +9,8 @@ const classes = {
   topics:   'org.apache.kafka.tools.TopicCommand',
   offsets:  'org.apache.kafka.tools.GetOffsetShell',
   election: 'org.apache.kafka.tools.LeaderElectionCommand',
+  configs:  'kafka.admin.ConfigCommand',
+  reassign: 'org.apache.kafka.tools.reassign.ReassignPartitionsCommand',
 } as const;
 
 const limitMs = 90_000;

@@ -1,8 +1,10 @@
 /**
  * Where a replay stands and who holds it back: a bar per partition over event time, the limit as a line
- * through all of them, and the limit against the wall clock. How it moves can be changed.
+ * through all of them, and the limit against the wall clock. How it moves can be changed, and it can be
+ * held by hand.
  */
 import type { AlignmentsView, AlignmentView, AlignPartition } from '../../../src/console/api.ts';
+import { Hold, holdText } from '../align-hold.tsx';
 import { Chart } from '../chart.tsx';
 import { ago, count, duration, percent, plural, rate, time, visible } from '../format.ts';
 import { canWrite, nowMs, useAnswer } from '../live.ts';
@@ -20,14 +22,14 @@ export function View() {
   return (
     <div class="stack">
       <Head title="Alignment" about="where the replay is, and who holds it back">
-        {groups.map(({ group, isFinished }) => (
+        {groups.map(({ group, isFinished, isPaused }) => (
           <a
             key={group}
             class="button small"
             href={href('alignment', { name: group })}
             aria-current={group === name ? 'true' : undefined}
           >
-            {visible(group)} {isFinished ? '✓' : ''}
+            {visible(group)} {isFinished ? '✓' : isPaused ? '· paused' : ''}
           </a>
         ))}
       </Head>
@@ -54,6 +56,7 @@ function Run(props: { readonly name: string }) {
   const view = run.value?.group === props.name ? run.value : null;
   if (run.error) return <p class="note bad">{run.error.message}</p>;
   if (!view) return null;
+  const held = holdText(view);
   const counts = Object.entries(countBy(view.partitions.map(({ state }) => state)));
   return (
     <>
@@ -64,11 +67,17 @@ function Run(props: { readonly name: string }) {
             view.isFinished ? (
               <Badge tone="good">finished</Badge>
             ) : (
-              <Badge tone="accent">{ruleText(view)}</Badge>
+              <>
+                {held === null ? null : (
+                  <Badge tone="warn">{view.isPaused ? 'paused by hand' : 'stepping'}</Badge>
+                )}
+                <Badge tone="accent">{ruleText(view)}</Badge>
+              </>
             )
           }
         >
           <div class="big">{view.limitMs === null ? 'none yet' : time(view.limitMs)}</div>
+          {held === null ? null : <p class="note">{capital(held)}.</p>}
           <Facts
             rows={[
               ['moved', view.movedAtMs === null ? '–' : ago(view.movedAtMs, nowMs.value)],
@@ -81,6 +90,7 @@ function Run(props: { readonly name: string }) {
           />
           {canWrite() && view.rule !== null && !view.isFinished ? (
             <div class="row">
+              {view.limitMs === null ? null : <Hold view={view} />}
               <button
                 type="button"
                 class="button small"
@@ -96,7 +106,9 @@ function Run(props: { readonly name: string }) {
           ) : null}
         </Panel>
         <Panel title="Held back by">
-          {view.heldBackBy.length === 0 ? <p class="soft">Nobody.</p> : null}
+          {view.heldBackBy.length === 0 ? (
+            <p class="soft">{held === null ? 'Nobody.' : `Nobody: it is ${held}.`}</p>
+          ) : null}
           <ul class="lines">
             {view.heldBackBy.slice(0, 5).map((key) => {
               const partition = view.partitions.find((one) => one.key === key);
@@ -108,7 +120,10 @@ function Run(props: { readonly name: string }) {
                       ? 'nobody'
                       : visible(partition.member)}
                   </span>
-                  <span class="soft">{behind(partition ?? null, view.limitMs)}</span>
+                  <span class="soft">
+                    {behind(partition ?? null, view.limitMs)}
+                    {partition === undefined ? '' : ` · ${states[partition.state][1]}`}
+                  </span>
                 </li>
               );
             })}
@@ -197,9 +212,12 @@ function Run(props: { readonly name: string }) {
   );
 }
 
+const capital = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
+
 /** What is there now; more may come. */
-function leftText({ left, etaMs, ratePerS, isFinished }: AlignmentView): string {
+function leftText({ left, etaMs, ratePerS, isFinished, isPaused }: AlignmentView): string {
   if (isFinished) return 'nothing';
+  if (isPaused) return 'paused by hand';
   if (left === null) return 'unknown: nobody tells how far the partitions reach';
   const when = etaMs === null ? 'no end in sight' : etaMs === 0 ? 'all read' : duration(etaMs);
   return `${count(BigInt(left))} records · ${rate(ratePerS)} · ${when}`;
@@ -245,8 +263,11 @@ function Progress({ view }: { readonly view: AlignmentView }) {
   const limitMs = view.limitMs;
   const aheadMs =
     view.rule?.mode === 'period' ? (view.rule.lookAhead ?? 0) * stepMs : (view.rule?.driftMs ?? 0);
+  // Where it is held only what lies ahead is drawn: a limit that is there already stands for both.
+  const holdMs = view.holdMs !== null && !view.isPaused ? view.holdMs : null;
+  const marks = [limitMs, holdMs].filter((mark) => mark !== null);
   const low = Math.min(...times, ...(limitMs === null ? [] : [limitMs - aheadMs])) - 2 * stepMs;
-  const high = Math.max(...times, ...(limitMs === null ? [] : [limitMs])) + stepMs;
+  const high = Math.max(...times, ...marks) + stepMs;
   const share = (value: number) =>
     `${(Math.max(0, Math.min(1, (value - low) / (high - low))) * 100).toFixed(2)}%`;
   const isDrawn = times.length > 0 && high > low;
@@ -287,7 +308,15 @@ function Progress({ view }: { readonly view: AlignmentView }) {
                         style={{ width: share(partition.positionMs) }}
                       />
                     )}
-                    {limitMs === null ? null : <i class="limit" style={{ left: share(limitMs) }} />}
+                    {limitMs === null ? null : (
+                      <i
+                        class={view.isPaused ? 'limit held' : 'limit'}
+                        style={{ left: share(limitMs) }}
+                      />
+                    )}
+                    {holdMs === null ? null : (
+                      <i class="limit held" style={{ left: share(holdMs) }} />
+                    )}
                   </div>
                   <span class="soft nowrap num">
                     {partition.positionMs === null ? word : time(partition.positionMs).slice(5)}
@@ -330,6 +359,10 @@ function Legend() {
       <span>
         <i class="swatch limit" />
         limit
+      </span>
+      <span>
+        <i class="swatch limit held" />
+        held by hand
       </span>
     </span>
   );

@@ -1,10 +1,10 @@
-/** Every change that was made through this console: who, when, what it was before and after, and undo. */
+/** Every change that was made through this console, and by command lines of the same user: who, when, what it was before and after, and undo. */
 import { useState } from 'preact/hooks';
 import type { AuditEntry, AuditState, AuditView, ChangedView } from '../../../src/console/api.ts';
 import { asText, fromBase64 } from '../decode.ts';
 import { Diff } from '../edit.tsx';
 import { count, plural, time, visible } from '../format.ts';
-import { canWrite, useAnswer } from '../live.ts';
+import { canWrite, session, useAnswer } from '../live.ts';
 import { closeDialog, Dialog, openDialog, tell } from '../overlay.tsx';
 import { offsetParam, Pager, pageSize } from '../pager.tsx';
 import { href, param } from '../router.ts';
@@ -19,7 +19,14 @@ export function View() {
   const view = audit.value;
   return (
     <div class="stack">
-      <Head title="Audit" about="what was changed through this console since it started">
+      <Head
+        title="Audit"
+        about={
+          view?.hasCommandLines
+            ? 'what was changed through this console since it started, and by drover command lines'
+            : 'what was changed through this console since it started'
+        }
+      >
         <Filter label="Filter by path or action" />
       </Head>
       {audit.error ? <p class="note bad">{audit.error.message}</p> : null}
@@ -34,16 +41,44 @@ export function View() {
               columns={columns}
               empty={
                 <Empty title="Nothing was changed from here">
-                  Every change made in this console appears here, with what was there before.
+                  Every change made in this console appears here, with what was there before
+                  {view.hasCommandLines ? ', and every change by drover on a command line.' : '.'}
                 </Empty>
               }
             />
           </div>
+          <p class="soft">
+            {view.hasCommandLines
+              ? 'Command lines are those of this user on this machine, found by the servers that they wrote to. '
+              : ''}
+            Programs, other clients and other machines are not in this list
+            {session.value?.features.history
+              ? '; the History of a node shows every write to it.'
+              : '; no ZooKeeper tells who made them.'}
+          </p>
         </>
       ) : null}
     </div>
   );
 }
+
+const actionNames: Readonly<Record<AuditEntry['action'], string>> = {
+  create: 'create',
+  set: 'set',
+  acl: 'acl',
+  delete: 'delete',
+  import: 'import',
+  undo: 'undo',
+  shell: 'shell',
+  cli: 'command line',
+  expire: 'expire',
+  bench: 'bench',
+  demo: 'demo',
+  rule: 'rule',
+  offsets: 'offsets',
+  elect: 'elect',
+  copy: 'copy',
+};
 
 const columns = [
   {
@@ -57,7 +92,7 @@ const columns = [
     by: (row: AuditEntry) => row.action,
     cell: (row: AuditEntry) => (
       <Badge tone={row.ok ? (row.action === 'delete' ? 'warn' : 'accent') : 'bad'}>
-        {row.ok ? row.action : `${row.action} failed`}
+        {row.ok ? actionNames[row.action] : `${actionNames[row.action]} failed`}
       </Badge>
     ),
   },
@@ -119,7 +154,7 @@ function Entry({ entry }: { readonly entry: AuditEntry }) {
   const isPossible = entry.undo === 'possible' && canWrite();
   return (
     <Dialog
-      title={`${entry.action} ${visible(entry.path)}`}
+      title={`${actionNames[entry.action]} ${visible(entry.path)}`}
       class="wide"
       onSubmit={() => isPossible && void undo()}
       footer={

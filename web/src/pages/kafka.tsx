@@ -2,6 +2,7 @@
 import type { BrokerRow, KafkaView, TopicRow, TopicsView } from '../../../src/console/api.ts';
 import { favourites, toggleFavourite } from '../favourites.ts';
 import { ago, count, plural, time, visible } from '../format.ts';
+import { Configs, Moves } from '../kafka-admin.tsx';
 import { Topic } from '../kafka-topic.tsx';
 import { nowMs, useAnswer } from '../live.ts';
 import { offsetParam, Pager, pageSize } from '../pager.tsx';
@@ -45,7 +46,7 @@ export function View() {
               : ''
         }
       >
-        <Filter label="Filter topics" />
+        <Filter label="Filter topics and configs" />
       </Head>
       {view.isMigrating ? (
         <p class="note warn">
@@ -92,6 +93,8 @@ export function View() {
         />
       </Panel>
       <Topics />
+      <Moves />
+      <Configs />
       {view.problems.length > 0 ? <Problems list={view.problems} /> : null}
     </div>
   );

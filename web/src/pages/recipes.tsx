@@ -8,6 +8,7 @@ import type {
 import { count, duration, plural, visible } from '../format.ts';
 import { useAnswer } from '../live.ts';
 import { href, param, turn } from '../router.ts';
+import { LastTerms, Terms } from '../terms.tsx';
 import { at } from '../transport.ts';
 import { Badge, Empty, Filter, Head, matches, Panel } from '../ui.tsx';
 
@@ -22,11 +23,12 @@ const names: Readonly<Record<RecipeKind, string>> = {
   discovery: 'service discovery',
   membership: 'membership',
 };
-const sizes: Partial<Readonly<Record<RecipeKind, string>>> = {
-  semaphore: 'leases taken',
-  membership: 'members',
-  queue: 'items',
-  discovery: 'instances',
+const sizes: Partial<Readonly<Record<RecipeKind, readonly [one: string, many: string]>>> = {
+  semaphore: ['lease taken', 'leases taken'],
+  membership: ['member', 'members'],
+  queue: ['item', 'items'],
+  discovery: ['instance', 'instances'],
+  doubleBarrier: ['member', 'members'],
 };
 const seatsShown = 12;
 
@@ -90,6 +92,7 @@ export function View() {
           </Empty>
         </div>
       ) : null}
+      {param('terms') === null ? null : <Terms election={param('terms')!} />}
       <div class="grid wide">
         {shown.map((recipe) => (
           <Recipe key={`${recipe.kind} ${recipe.path}`} recipe={recipe} />
@@ -117,7 +120,9 @@ function Recipe({ recipe }: { readonly recipe: RecipeView }) {
       <div class="stack">
         <div class="row wrap soft">
           {recipe.size === null ? null : (
-            <span>{`${count(recipe.size)} ${sizes[recipe.kind] ?? 'in all'}`}</span>
+            <span>
+              {plural(recipe.size, ...(sizes[recipe.kind] ?? (['in all', 'in all'] as const)))}
+            </span>
           )}
           {recipe.holding > 0 ? <span>{plural(recipe.holding, 'holds', 'hold')}</span> : null}
           {recipe.waiting > 0 ? <span>{plural(recipe.waiting, 'waits', 'wait')}</span> : null}
@@ -142,6 +147,7 @@ function Recipe({ recipe }: { readonly recipe: RecipeView }) {
             {rest > 0 ? <span class="soft">+{count(rest)}</span> : null}
           </div>
         )}
+        {recipe.terms ? <LastTerms election={recipe.path} terms={recipe.terms} /> : null}
         {recipe.note === null ? null : <p class="soft">{recipe.note}</p>}
       </div>
     </Panel>

@@ -1,12 +1,15 @@
 /** The tree: nodes at the left, the one that the URL names at the right, and a bar for paths and search. */
-import { useState } from 'preact/hooks';
+import { useLayoutEffect, useState } from 'preact/hooks';
 import type { FindView, OverviewView } from '../../../src/console/api.ts';
 import { DemoOffer } from '../demo.tsx';
-import { ago, count, visible } from '../format.ts';
-import { nowMs, session, useAnswer } from '../live.ts';
+import { ago, count, plural, visible } from '../format.ts';
+import { isTyping, useKeys } from '../keys.tsx';
+import { canWrite, nowMs, session, useAnswer } from '../live.ts';
+import { type Carried, carried, carry } from '../node-carry.ts';
 import { NodeDetail } from '../node-detail.tsx';
+import { isDialogOpen, tell } from '../overlay.tsx';
 import { PathBar } from '../path-bar.tsx';
-import { href, param, turn } from '../router.ts';
+import { context, href, param, turn } from '../router.ts';
 import { at } from '../transport.ts';
 import { TreeView } from '../tree-view.tsx';
 import { Choice, Empty, Table } from '../ui.tsx';
@@ -20,17 +23,19 @@ const hints: Readonly<Partial<Record<(typeof places)[number], string>>> = {
 export function View() {
   const path = param('path') ?? '/';
   const [marked, setMarked] = useState<ReadonlySet<string>>(new Set());
-  const mark = (one: string) => {
-    const next = new Set(marked);
-    if (!next.delete(one) && one !== '/') next.add(one);
-    setMarked(next);
-  };
+  const mark = (one: string) =>
+    setMarked((before) => {
+      const next = new Set(before);
+      if (!next.delete(one) && one !== '/') next.add(one);
+      return next;
+    });
+  usePaste(path, marked);
   return (
     <div class="split">
       <div class="side">
         <PathBar path={path} />
         <h1 class="sr">Tree</h1>
-        <TreeView path={path} marked={marked} onMark={mark} />
+        <TreeView path={path} marked={marked} onMark={mark} onCarried={mayPaste() ? paste : null} />
         <EmptyTree />
       </div>
       {param('find') === null ? (
@@ -45,6 +50,43 @@ export function View() {
       )}
     </div>
   );
+}
+
+const mayPaste = () => session.value?.features.copy === true && canWrite();
+const paste = (carried: Carried, parent: string) =>
+  void import('../node-copy.tsx').then(({ askPaste }) => askPaste(carried, parent));
+
+/** Ctrl C takes the node in front, or those marked; Ctrl V asks where below the one in front they go. */
+function usePaste(path: string, marked: ReadonlySet<string>): void {
+  // For the list of keys alone: browsers tell of these as events of their own.
+  useKeys({
+    'Ctrl C': { about: 'take the node, or those marked, to paste elsewhere', run: () => {} },
+    'Ctrl V': { about: 'paste what was taken below this node', run: () => {} },
+  });
+  useLayoutEffect(() => {
+    const isElsewhere = ({ target }: Event) => isTyping(target) || isDialogOpen();
+    const onCopy = (event: ClipboardEvent) => {
+      const isText = (getSelection()?.toString() ?? '') !== '';
+      if (isText || isElsewhere(event) || !event.clipboardData) return;
+      event.preventDefault();
+      const paths = marked.size > 0 ? [...marked] : [path];
+      carry(event.clipboardData, { from: context, paths });
+      tell(`${plural(paths.length, 'node')} to paste, here or in another cluster.`);
+    };
+    const onPaste = (event: ClipboardEvent) => {
+      const found = event.clipboardData && carried(event.clipboardData);
+      if (!found || isElsewhere(event)) return;
+      event.preventDefault();
+      if (mayPaste()) paste(found, path);
+      else tell('Nothing can be changed here.');
+    };
+    document.addEventListener('copy', onCopy);
+    document.addEventListener('paste', onPaste);
+    return () => {
+      document.removeEventListener('copy', onCopy);
+      document.removeEventListener('paste', onPaste);
+    };
+  });
 }
 
 function EmptyTree() {

@@ -1,0 +1,262 @@
+/**
+ * What a command writes, noted while it writes: which nodes, what stood there before and what stands
+ * there now. The journal (`journal.ts`) keeps it, and the console's audit shows it.
+ *
+ * A look at what is about to change goes out just before the change, on the same session: requests are
+ * answered in order, so it costs no wait. It is not part of the change: where somebody else came between,
+ * the versions tell, and what stood there is unknown. Data that not everybody may read is not noted, nor
+ * are ACLs with hashes of passwords. Beyond `fullMax` writes or `bytesMax` of data the rest is counted only.
+ */
+
+import {
+  type Acl,
+  type CallOptions,
+  Client,
+  type ClientOptions,
+  type Created,
+  type CreateOptions,
+  type DataInput,
+  isZkError,
+  type MultiCreated,
+  type MultiOp,
+  openAcl,
+  permissions,
+  type ReconfigOptions,
+  type ResultsOf,
+  type StatView,
+  type VersionOptions,
+} from '../client/index.ts';
+import { hex } from './words.ts';
+
+const fullMax = 1_000;
+const bytesMax = 512 * 1024;
+
+export interface NodeNote {
+  /** Base64; null is null. Left out: it was not for everybody. */
+  readonly data?: string | null;
+  readonly version: number;
+  /** `[perms, scheme, id]`. Left out: it holds a hash of a password, or nobody looked. */
+  readonly acl?: readonly (readonly [number, string, string])[];
+  readonly aclVersion?: number;
+  readonly mode: 'persistent' | 'container' | 'other';
+  /** Of the write that left it so. */
+  readonly zxid?: string;
+}
+
+export interface WriteNote {
+  readonly op: 'create' | 'set' | 'delete' | 'setAcl' | 'reconfig';
+  /** As the server knows it: the chroot stands before it. */
+  readonly path: string;
+  /** Null: it was not there. Left out: unknown. */
+  readonly before?: NodeNote | null;
+  readonly after?: NodeNote | null;
+  /** The reply was lost: it may or may not have happened. */
+  readonly isUnsure?: true;
+}
+
+/** Of one command. */
+export class WriteNotes {
+  readonly writes: WriteNote[] = [];
+  count = 0;
+  #bytes = 0;
+
+  get isFull(): boolean {
+    return this.writes.length >= fullMax || this.#bytes >= bytesMax;
+  }
+
+  add(note: WriteNote): void {
+    this.count += 1;
+    if (this.isFull) return;
+    this.writes.push(note);
+    this.#bytes += note.path.length + sizeOf(note.before) + sizeOf(note.after);
+  }
+}
+
+function sizeOf(note: NodeNote | null | undefined): number {
+  return note?.data?.length ?? 0;
+}
+
+/** A client that notes what is written through it, for whichever command runs now. */
+export class NotingClient extends Client {
+  readonly #notes: () => WriteNotes | undefined;
+
+  constructor(servers: string, options: ClientOptions, notes: () => WriteNotes | undefined) {
+    super(servers, options);
+    this.#notes = notes;
+  }
+
+  override async create(path: string, options: CreateOptions = {}): Promise<Created> {
+    if (options.parents) return super.create(path, options); // comes back here for each that it makes
+    const created = await this.#noting('create', path, () => super.create(path, options));
+    const after = createdNote(options, created.stat);
+    this.#add({ op: 'create', path: created.path, before: null, after });
+    return created;
+  }
+
+  override async set(path: string, data: DataInput, options?: VersionOptions): Promise<StatView> {
+    const look = this.#look(path);
+    const stat = await this.#noting('set', path, () => super.set(path, data, options));
+    const before = await look;
+    this.#add({ op: 'set', path, ...setNotes(before, data, stat) });
+    return stat;
+  }
+
+  override async delete(path: string, options: VersionOptions = {}): Promise<void> {
+    const look = this.#look(path);
+    await this.#noting('delete', path, () => super.delete(path, options));
+    this.#add({ op: 'delete', path, ...seen('before', await look), after: null });
+  }
+
+  override async setAcl(
+    path: string,
+    acl: readonly Acl[],
+    options: VersionOptions = {},
+  ): Promise<StatView> {
+    const look = this.#look(path);
+    const stat = await this.#noting('setAcl', path, () => super.setAcl(path, acl, options));
+    const before = await look;
+    const isNext = before?.aclVersion === stat.aversion - 1;
+    const after = { ...before, version: stat.version, mode: modeOf(stat), ...aclNote(acl) };
+    this.#add({
+      op: 'setAcl',
+      path,
+      ...(isNext && seen('before', before)),
+      after: { ...after, aclVersion: stat.aversion },
+    });
+    return stat;
+  }
+
+  override async multi<const T extends readonly MultiOp[]>(
+    ops: T,
+    options: CallOptions = {},
+  ): Promise<ResultsOf<T>> {
+    const list: readonly MultiOp[] = Array.isArray(ops) ? ops : [];
+    const looks = list.map(({ op, path }) =>
+      op === 'set' || op === 'delete' ? this.#look(path) : undefined,
+    );
+    let results: ResultsOf<T>;
+    try {
+      results = await super.multi(ops, options);
+    } catch (error) {
+      if (isUnsure(error)) {
+        for (const { op, path } of list) {
+          if (op !== 'check') this.#add({ op, path, isUnsure: true });
+        }
+      }
+      throw error;
+    }
+    for (const [i, op] of list.entries()) {
+      if (op.op === 'check') continue;
+      const result: unknown = results[i];
+      const before = await looks[i];
+      if (op.op === 'create') {
+        const { path, stat } = result as MultiCreated;
+        this.#add({ op: 'create', path, before: null, after: createdNote(op, stat) });
+      } else if (op.op === 'set') {
+        this.#add({ op: 'set', path: op.path, ...setNotes(before, op.data, result as StatView) });
+      } else this.#add({ op: 'delete', path: op.path, ...seen('before', before), after: null });
+    }
+    return results;
+  }
+
+  override async reconfig(options: ReconfigOptions) {
+    const config = await super.reconfig(options);
+    const notes = this.#notes();
+    notes?.add({ op: 'reconfig', path: '/zookeeper/config' }); // outside any chroot
+    return config;
+  }
+
+  async #noting<T>(op: WriteNote['op'], path: string, work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } catch (error) {
+      if (isUnsure(error)) this.#add({ op, path, isUnsure: true });
+      throw error;
+    }
+  }
+
+  #add(note: WriteNote): void {
+    const path = note.path === '/' ? this.chroot || '/' : this.chroot + note.path;
+    this.#notes()?.add({ ...note, path });
+  }
+
+  /** Sent now, before whatever is sent next. Undefined: nobody notes, or it is not ours to know. */
+  async #look(path: string): Promise<NodeNote | undefined> {
+    const notes = this.#notes();
+    if (notes === undefined || notes.isFull) return undefined;
+    const [node, acl] = await Promise.all([
+      this.get(path).catch(unknown),
+      this.getAcl(path).catch(unknown),
+    ]);
+    if (node === undefined || acl === undefined) return undefined;
+    return {
+      ...(mayKeep(acl.acl) && { data: textOf(node.data) }),
+      version: node.stat.version,
+      ...aclNote(acl.acl),
+      aclVersion: acl.stat.aversion,
+      mode: modeOf(node.stat),
+      zxid: hex(node.stat.mzxid),
+    };
+  }
+}
+
+function createdNote(
+  { data = null, acl = openAcl, mode }: { data?: DataInput; acl?: readonly Acl[]; mode?: string },
+  stat: StatView | null,
+): NodeNote {
+  return {
+    ...(mayKeep(acl) && { data: textOf(data) }),
+    version: 0,
+    ...aclNote(acl),
+    aclVersion: 0,
+    mode: /^persistent(Sequential)?$/.test(mode ?? 'persistent') ? 'persistent' : 'other',
+    ...(stat && { zxid: hex(stat.mzxid) }),
+  };
+}
+
+function setNotes(before: NodeNote | undefined, data: DataInput, stat: StatView) {
+  const isNext = before?.version === stat.version - 1;
+  const isOpen = before?.data !== undefined;
+  return {
+    ...(isNext && seen('before', before)),
+    after: {
+      ...before,
+      ...(isOpen && { data: textOf(data) }),
+      version: stat.version,
+      mode: modeOf(stat),
+      zxid: hex(stat.mzxid),
+    },
+  };
+}
+
+function seen(name: 'before', note: NodeNote | undefined): { before?: NodeNote } {
+  return note === undefined ? {} : { [name]: note };
+}
+
+function textOf(data: DataInput): string | null {
+  if (data === null || data === undefined) return null;
+  return (typeof data === 'string' ? Buffer.from(data) : Buffer.from(data)).toString('base64');
+}
+
+function mayKeep(acl: readonly Acl[]): boolean {
+  return acl.some(({ perms, id }) => id.scheme === 'world' && (perms & permissions.read) !== 0);
+}
+
+function aclNote(acl: readonly Acl[]): Pick<NodeNote, 'acl'> {
+  if (acl.some(({ id }) => id.scheme === 'digest' || id.scheme === 'auth')) return {};
+  return { acl: acl.map(({ perms, id }) => [perms, id.scheme, id.id] as const) };
+}
+
+function modeOf({ ephemeralOwner }: StatView): NodeNote['mode'] {
+  if (ephemeralOwner === 0n) return 'persistent';
+  return ephemeralOwner === -(1n << 63n) ? 'container' : 'other';
+}
+
+function isUnsure(error: unknown): boolean {
+  return isZkError(error) && error.outcomeUnknown;
+}
+
+/** Whatever is wrong, the write that follows says so; a look that fails only leaves a gap. */
+function unknown(): undefined {
+  return undefined;
+}

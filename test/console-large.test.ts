@@ -1,0 +1,133 @@
+/**
+ * The console in front of 10^6 nodes: whatever a page asks for comes page by page, and nobody else who
+ * waits for the console is held up for as long as 50 ms.
+ *
+ * What is measured is the time for which one turn of the event loop had the processor, where the system
+ * tells that (Linux): on a machine that others use too, the clock on the wall tells about them.
+ */
+import { closeSync, openSync, readSync } from 'node:fs';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { type ConsoleAsked, consoleAt } from './console-run.ts';
+import { killed, spawned } from './recipes-faults/processes.ts';
+
+const stallMaxMs = 50;
+
+// biome-ignore format: a table is read down its columns
+const asked: readonly (readonly [path: string, bytesMax: number])[] = [
+  ['/api/children?path=/long',                              120_000],
+  ['/api/children?path=/long&offset=50000&limit=500',       250_000],
+  ['/api/children?path=/long&sort=-sequence',               120_000],
+  ['/api/children?path=/long&filter=99',                    120_000],
+  ['/api/children?path=/long&around=n4242',                 120_000],
+  ['/api/children?path=/locks/busy&sort=sequence',          120_000],
+  ['/api/paths?text=/lo/n99',                                10_000],
+  ['/api/node?path=/large/text',                          1_500_000],
+  ['/api/node?path=/large/json',                          1_500_000],
+  ['/api/node?path=/large/bytes',                         1_500_000],
+  ['/api/node?path=/large/zipped',                        1_500_000],
+  ['/api/find?path=/&text=n999',                            120_000],
+  ['/api/find?path=/wide&text=nowhere',                       1_000],
+  ['/api/export?path=/long',                              1_500_000],
+  ['/api/export?path=/large',                             6_000_000],
+  ['/api/node/below?path=/wide',                              5_000],
+  ['/api/overview',                                          50_000],
+  ['/api/recipes?path=/',                                   120_000],
+  ['/api/recipes?path=/wide',                               120_000],
+  ['/api/kafka/topics?filter=9',                            120_000],
+];
+
+const changes: readonly (readonly [path: string, body: unknown])[] = [
+  ['/api/node/create', { path: '/made', data: megabyte(), mode: 'persistent', parents: false }],
+  ['/api/node/set', { path: '/made', data: megabyte(), version: 0 }],
+  ['/api/node/delete', { paths: ['/wide/1'], confirm: '1', count: 1_001 }],
+  ['/api/shell', { line: 'ls /long' }],
+];
+
+let tree: ReturnType<typeof spawned>;
+let zk: ConsoleAsked;
+
+beforeAll(async () => {
+  tree = spawned(new URL('./large-tree.ts', import.meta.url), []);
+  tree.stdout!.resume();
+  const address = await new Promise<string>((resolve, reject) => {
+    tree.once('message', (message) => resolve(String(message)));
+    tree.once('exit', (code) => reject(new Error(`the server with the tree ended: ${code}`)));
+  });
+  zk = await consoleAt(address);
+}, 180_000);
+
+afterAll(async () => {
+  await zk?.[Symbol.asyncDispose]();
+  await killed(tree);
+});
+
+test.each(asked)('%s is a page, and holds nobody up', { timeout: 120_000 }, async (path, most) => {
+  const stall = new Stall();
+  const { status, text } = await zk.get(path);
+
+  expect(stall.end(), `${path} held the loop, in ms`).toBeLessThan(stallMaxMs);
+  expect(status).toBe(200);
+  expect(text.length).toBeLessThan(most);
+});
+
+test.each(changes)('%s holds nobody up', { timeout: 120_000 }, async (path, body) => {
+  const stall = new Stall();
+  const { status } = await zk.post(path, body);
+
+  expect(stall.end(), `${path} held the loop, in ms`).toBeLessThan(stallMaxMs);
+  expect(status).toBe(200);
+});
+
+function megabyte(): string {
+  return Buffer.alloc(1_000_000, 'x').toString('base64');
+}
+
+/** The longest turn of the loop since it was made, in milliseconds. */
+class Stall {
+  readonly #processor = openProcessor();
+  #worstMs = 0;
+  #isOver = false;
+  #last = this.#now();
+
+  constructor() {
+    const turn = () => {
+      this.#look();
+      if (!this.#isOver) setImmediate(turn);
+    };
+    setImmediate(turn);
+  }
+
+  end(): number {
+    this.#look();
+    this.#isOver = true;
+    if (this.#processor !== null) closeSync(this.#processor);
+    return this.#worstMs;
+  }
+
+  #look(): void {
+    if (this.#isOver) return;
+    const now = this.#now();
+    const wallMs = now.wallMs - this.#last.wallMs;
+    // The system counts in steps of its own, so that a step may fall into a turn that was shorter.
+    this.#worstMs = Math.max(this.#worstMs, Math.min(wallMs, now.busyMs - this.#last.busyMs));
+    this.#last = now;
+  }
+
+  #now(): { readonly wallMs: number; readonly busyMs: number } {
+    const wallMs = performance.now();
+    if (this.#processor === null) return { wallMs, busyMs: wallMs };
+    const bytes = Buffer.alloc(64);
+    const size = readSync(this.#processor, bytes, 0, bytes.length, 0);
+    const [busyNs] = bytes.toString('latin1', 0, size).split(' ');
+    return { wallMs, busyMs: Number(busyNs) / 1e6 };
+  }
+}
+
+/** How long this thread had a processor, where the system tells it. */
+function openProcessor(): number | null {
+  try {
+    return openSync('/proc/thread-self/schedstat', 'r');
+  } catch {
+    return null; // not Linux: the clock on the wall has to do
+  }
+}
