@@ -6,6 +6,8 @@ export default defineConfig({
     testTimeout: 20_000,
     hookTimeout: 20_000,
     setupFiles: ['test/patience.ts'],
+    // What commands write in a test is nobody's audit.
+    env: { DROVER_JOURNAL: '' },
     expect: { poll: { timeout: 15_000 } },
     projects: [
       {

@@ -13,6 +13,8 @@ export default defineConfig(async () => {
       hookTimeout: 120_000,
       maxWorkers: 2,
       setupFiles: ['test/patience.ts'],
+      // What commands write in a test is nobody's audit.
+      env: { DROVER_JOURNAL: '' },
       expect: { poll: { timeout: 15_000 } },
       projects: [
         ...found.map((peer) => ({

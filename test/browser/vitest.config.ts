@@ -11,6 +11,8 @@ export default defineConfig({
     // A browser and a whole world to show in it: slow where two cores are shared.
     testTimeout: 90_000,
     hookTimeout: 120_000,
+    // What commands write in a test is nobody's audit.
+    env: { DROVER_JOURNAL: '' },
     expect: { poll: { timeout: 20_000 } },
     fileParallelism: false,
   },
