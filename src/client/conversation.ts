@@ -39,6 +39,8 @@ export interface ConversationOptions {
   readonly onEvent: (listeners: ReadonlySet<Listener>, event: WatchEvent) => void;
 }
 
+/** How long a reply is looked for: what a server on the same machine takes, unless it waits for its disk. */
+const awakeMs = 0.1;
 /** At least this often, so that a server with long timeouts still hears from us and we from it. */
 const pingIntervalMaxMs = 10_000;
 
@@ -102,7 +104,7 @@ export class Conversation {
       const nowMs = clock.nowMs();
       if (calls.send(this.transport.writer, nowMs, frameBytesMax)) this.#sentMs = nowMs;
       this.transport.flush();
-      wakefulness.touch();
+      wakefulness.touch(awakeMs);
     });
   }
 

@@ -56,6 +56,8 @@ const saslRequiredErr = wireOf('SESSION_CLOSED_REQUIRE_SASL');
 const marshallingErr = wireOf('MARSHALLING_ERROR');
 const quotaErr = wireOf('QUOTA_EXCEEDED');
 
+/** How long the next request is looked for: what a client takes that was woken and works for a moment. */
+const awakeMs = 0.2;
 /** How often a slow disk is told of. */
 const slowSaidEveryMs = 10_000;
 
@@ -233,7 +235,7 @@ export class Engine implements Service {
 
   #flush(): void {
     if (this.#dirty.length === 0) return;
-    wakefulness.touch();
+    wakefulness.touch(awakeMs);
     while (this.#dirty.length > 0) {
       const dirty = this.#dirty;
       this.#dirty = [];

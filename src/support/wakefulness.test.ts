@@ -15,7 +15,7 @@ function start(cores = 2) {
   /** How many answers it takes until it stays awake again. */
   const touchesUntilAwake = () => {
     for (let touches = 1; ; touches += 1) {
-      wakefulness.touch();
+      wakefulness.touch(0.1);
       if (wakefulness.isAwake) return touches;
     }
   };
@@ -25,7 +25,7 @@ function start(cores = 2) {
 test('it stays awake while answer follows on answer, and sleeps when none does', async () => {
   const { clock, wakefulness, sleeps } = start();
   for (let i = 0; i < 5; i += 1) {
-    wakefulness.touch();
+    wakefulness.touch(0.1);
     clock.advance(0.06);
     await turn();
     expect(wakefulness.isAwake).toBe(true);
@@ -43,19 +43,19 @@ test('each time that was for nothing makes it rarer, up to a bound; one that was
   expect(touches).toEqual([1, 3, 5, 9, 17, 33, 65, 129, 257, 513, 1025, 1025]);
 
   touchesUntilAwake();
-  wakefulness.touch(); // somebody did ask again
+  wakefulness.touch(0.1); // somebody did ask again
   expect(await sleeps()).toBe(true);
   expect(touchesUntilAwake()).toBe(3);
 });
 
 test('a clock that stands still does not keep it awake for ever', async () => {
   const { wakefulness } = start();
-  wakefulness.touch();
+  wakefulness.touch(0.1);
   await expect.poll(() => wakefulness.isAwake, { interval: 1 }).toBe(false);
 });
 
 test('with one core it never stays awake', () => {
   const { wakefulness } = start(1);
-  wakefulness.touch();
+  wakefulness.touch(0.1);
   expect(wakefulness.isAwake).toBe(false);
 });

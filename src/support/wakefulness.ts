@@ -6,7 +6,7 @@
  * as many again are answered in the same time, for no more CPU each: to sleep and wake costs that as well.
  *
  * In: `touch`, after something was sent that is likely to be answered at once, by a reply or by the next
- * request. The loop looks on until `awakeMs` after the last one. When that was for nothing it does not
+ * request. The loop looks on until so long after the last one. When that was for nothing it does not
  * for the next two, then the next four, up to a thousand: where the other side is far away or takes its time, or
  * where other work needs the core, it hardly ever tries. All the while timers and sockets have their turn.
  */
@@ -14,9 +14,7 @@
 import { availableParallelism } from 'node:os';
 import { type Clock, systemClock } from './clock.ts';
 
-/** Longer than the other side takes on the same machine, unless it waits for a disk. */
-const awakeMs = 0.1;
-/** Far more than fit into that time, for a clock that somebody has stopped. */
+/** Far more than fit into a fraction of a millisecond, for a clock that somebody has stopped. */
 const looksMax = 1000;
 const failuresMax = 10;
 
@@ -40,7 +38,8 @@ export class Wakefulness {
     return this.#isAwake;
   }
 
-  touch(): void {
+  /** Stays awake for so long, a fraction of a millisecond. */
+  touch(awakeMs: number): void {
     if (this.#isOff) return;
     if (this.#isAwake) {
       this.#failures = 0;
@@ -52,7 +51,7 @@ export class Wakefulness {
       setImmediate(this.#look);
     }
     this.#looks = 0;
-    this.#untilMs = this.#clock.nowMs() + awakeMs;
+    this.#untilMs = Math.max(this.#untilMs, this.#clock.nowMs() + awakeMs);
   }
 
   readonly #look = (): void => {
