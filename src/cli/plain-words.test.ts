@@ -52,6 +52,8 @@ test.each([
   ['ls', ['-server', 'h:1'], [], { server: 'h:1' }],
   ['get', ['/a', '--session-timeout', '-5'], ['/a'], { sessionTimeout: '-5' }],
   ['ls', ['--auth', 'a:b', '--auth', 'c:d'], [], { auth: ['a:b', 'c:d'] }],
+  ['mirror', ['/a', '/b', '--no-acl'], ['/a', '/b'], { acl: false }],
+  ['mirror', ['/a', '/b'], ['/a', '/b'], { acl: true }],
 ] as const)('%s %j is read without commander', (name, tokens, args, options) => {
   const plain = plainOf(commands[name]!, tokens);
 
@@ -66,7 +68,6 @@ test.each([
   ['get', []],
   ['get', ['/a', '--json=yes']],
   ['get', ['-h']],
-  ['cp', ['/a', '/b']], // --no-acl is true unless given
 ] as const)('%s %j is left to commander', (name, tokens) => {
   expect(plainOf(commands[name]!, tokens)).toBeUndefined();
 });

@@ -18,6 +18,8 @@ interface Shape {
   readonly key: string;
   readonly hasValue: boolean;
   readonly many: boolean;
+  /** What it says where it has no value of its own: false for --no-…, which is true until it is said. */
+  readonly says: boolean;
 }
 
 export function readPlainWords(
@@ -26,20 +28,24 @@ export function readPlainWords(
   tokens: readonly string[],
 ): PlainWords | undefined {
   const shapes = new Map<string, Shape>();
+  const keys = new Set<string>();
   const values: Record<string, string | boolean | readonly string[]> = {};
   for (const option of options) {
     const names = option.flags.match(/(?<=^|[ ,])--?[\w-]+/g) ?? [];
     const long = names.find((name) => name.startsWith('--'));
-    // What may have a value or turns another off is commander's to understand.
-    if (option.flags.includes('[') || option.flags.includes('...') || long?.startsWith('--no-')) {
-      continue;
-    }
-    const key = camelCase((long ?? names[0]!).replace(/^--?/, ''));
-    const shape = { key, hasValue: option.flags.includes('<'), many: option.many === true };
+    // What may have a value is commander's to understand.
+    if (option.flags.includes('[') || option.flags.includes('...')) return undefined;
+    const isNo = long?.startsWith('--no-') === true;
+    const key = camelCase((long ?? names[0]!).replace(isNo ? '--no-' : /^--?/, ''));
+    // And so is what turns another off.
+    if (keys.has(key)) return undefined;
+    keys.add(key);
+    const hasValue = option.flags.includes('<');
+    const shape = { key, hasValue, many: option.many === true, says: !isNo };
     for (const name of names) shapes.set(name, shape);
     if (shape.many) values[key] = [];
+    else if (isNo) values[key] = true;
   }
-  if (options.length !== new Set(shapes.values()).size) return undefined;
   const args: string[] = [];
   for (let i = 0; i < tokens.length; i++) {
     const token = tokens[i]!;
@@ -49,7 +55,7 @@ export function readPlainWords(
     }
     const shape = shapes.get(token);
     if (shape === undefined) return undefined;
-    if (!shape.hasValue) values[shape.key] = true;
+    if (!shape.hasValue) values[shape.key] = shape.says;
     else {
       i += 1;
       const value = tokens[i];
