@@ -108,12 +108,20 @@ test('a quick command loads no more than it needs', async () => {
   const bin = join(root, 'dist/bin/drover.js');
   const args = ['ls', '/', '--server', `127.0.0.1:${server.port}`];
 
-  const result = await run(['-r', witness, bin, ...args]);
+  const loadedBy = async (...command: string[]) => {
+    const result = await run(['-r', witness, ...command]);
+    return { result, ...JSON.parse(readFileSync(join(home, 'loaded.json'), 'utf8')) };
+  };
+
+  const { result, builtin, files } = await loadedBy(bin, ...args);
 
   expect(result).toEqual({ stdout: 'zookeeper\n', stderr: '', status: 0 });
-  const { builtin, files } = JSON.parse(readFileSync(join(home, 'loaded.json'), 'utf8'));
+  // What Node loads for a program of nothing is its own matter, and another in each version.
+  const nothing = join(home, 'nothing.cjs');
+  writeFileSync(nothing, '');
+  const own = new Set((await loadedBy(nothing)).builtin);
   for (const name of ['tls', 'crypto', 'dns/promises', 'internal/modules/esm/translators']) {
-    expect(builtin).not.toContain(name);
+    expect(builtin.filter((one: string) => !own.has(one))).not.toContain(name);
   }
   const names = files
     .map((file: string) => basename(file))

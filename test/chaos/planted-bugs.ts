@@ -229,10 +229,13 @@ export const plantedBugs: Readonly<
 };
 
 /** What the checker says of a bug, in a few lives at most; nothing where it was not found. */
+const livesMax = 25;
+
 export async function findBug(name: string): Promise<string[]> {
   const dataDir = temporaryFolder('planted');
   try {
-    for (let seed = 1; seed <= 5; seed++) {
+    // What a life meets is a matter of time as well as of its seed: a bug may need several.
+    for (let seed = 1; seed <= livesMax; seed++) {
       const disk = new Disk();
       const plan = plantedBugs[name]!(disk, dataDir);
       const { failures } = await diskLife({ seed, dataDir, disk, ops: 150, ...plan });
