@@ -149,6 +149,8 @@ const chatter = [
   /^connected to /,
   /^log4j|^SLF4J|^\d{4}-\d\d-\d\d|^\[main|^\[myid|^WARN|^INFO/,
   /^Connecting to |^Welcome to ZooKeeper|^JLine support/,
+  // Its other thread tells of events, and another line may come between the two of one.
+  /^WATCHER::$|^WatchedEvent /,
   /^$/,
 ];
 

@@ -89,7 +89,7 @@ function Run(props: { readonly name: string }) {
             ]}
           />
           {canWrite() && view.rule !== null && !view.isFinished ? (
-            <div class="row">
+            <div class="row actions">
               {view.limitMs === null ? null : <Hold view={view} />}
               <button
                 type="button"

@@ -124,7 +124,9 @@ function Recipe({ recipe }: { readonly recipe: RecipeView }) {
               {plural(recipe.size, ...(sizes[recipe.kind] ?? (['in all', 'in all'] as const)))}
             </span>
           )}
-          {recipe.holding > 0 ? <span>{plural(recipe.holding, 'holds', 'hold')}</span> : null}
+          {recipe.holding > 0 && recipe.kind !== 'membership' ? (
+            <span>{plural(recipe.holding, 'holds', 'hold')}</span>
+          ) : null}
           {recipe.waiting > 0 ? <span>{plural(recipe.waiting, 'waits', 'wait')}</span> : null}
           {recipe.oldestWaitMs === null ? null : (
             <span class={recipe.oldestWaitMs > 60_000 ? 'warn' : ''}>
