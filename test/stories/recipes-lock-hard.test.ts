@@ -249,6 +249,8 @@ test('when the client closes, its grants end and those who wait fail', async () 
   const held: Grant = await new Lock(client, path).acquire();
   const waiting = new Lock(client, path).acquire().catch((error) => error);
   await lineOf(witness, 2);
+  await client.exists(path); // answered behind its create: it knows by then that it is in line
+  await new Promise((resolve) => setImmediate(resolve));
 
   await client.close();
 
