@@ -134,6 +134,11 @@ export class Client extends EventEmitter<ClientEvents> {
     return this.#core.session.signal;
   }
 
+  /** It was asked to close: what the session holds goes at any moment. */
+  get isClosing(): boolean {
+    return this.#core.session.isClosing;
+  }
+
   /** The newest transaction that a reply has shown to this session. */
   get lastZxid(): bigint {
     return this.#core.session.lastZxid;

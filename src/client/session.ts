@@ -176,6 +176,11 @@ export class Session {
     this.#conversation?.transport.close(reason);
   }
 
+  /** It was asked to close, and is on its way. */
+  get isClosing(): boolean {
+    return this.#isClosing;
+  }
+
   /** Why calls fail once the session is over. */
   endError(op?: string, path?: string): ZkError {
     const state = this.#state;

@@ -202,7 +202,9 @@ export class Place {
       if (rule(line, at) === null) return this.#granted();
       await gone;
       if (isForeseen && at === 1 && line[0] === name) {
-        if (grant.isWatched && grant.links === links) return this.#granted();
+        // Who closes the client takes its own holder and waiters away at once: the list tells them apart.
+        const { isClosing } = this.line.client;
+        if (grant.isWatched && grant.links === links && !isClosing) return this.#granted();
       }
       [line, at] = await look();
     }
