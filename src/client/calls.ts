@@ -154,12 +154,12 @@ export class Calls {
     const again: Call[] = [];
     for (const call of cut) {
       if (call.settled) continue;
-      if (!ops[call.op].writes && call.retriesLeft > 0) {
+      if (!mayChange(call) && call.retriesLeft > 0) {
         call.retriesLeft -= 1;
         call.xid = 0;
         again.push(call);
       } else {
-        this.#fail(call, 'CONNECTION_LOSS', cause, ops[call.op].writes);
+        this.#fail(call, 'CONNECTION_LOSS', cause, mayChange(call));
       }
     }
     this.#waiting = again.concat(this.#waiting);
@@ -173,7 +173,7 @@ export class Calls {
     this.#head = 0;
     this.#waiting = [];
     this.#givenUp = 0;
-    for (const call of cut) this.#fail(call, code, cause, ops[call.op].writes, detail);
+    for (const call of cut) this.#fail(call, code, cause, mayChange(call), detail);
     for (const call of waiting) this.#fail(call, code, cause, false, detail);
   }
 
@@ -222,6 +222,12 @@ export class Calls {
     this.#xid = this.#xid >= xidMax ? 1 : this.#xid + 1;
     return this.#xid;
   }
+}
+
+/** Whether the outcome is worth asking for when the reply is lost. A multi of checks alone changes nothing. */
+export function mayChange({ op, request }: Call): boolean {
+  if (op === 'multi') return (request as RequestOf<'multi'>).some((part) => part.op !== 'check');
+  return ops[op].writes;
 }
 
 function settle(call: Call, error: unknown): void {

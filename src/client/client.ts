@@ -35,6 +35,7 @@ import {
   checkCounts,
   createPart,
   type DataAndStat,
+  MultiError,
   type MultiOp,
   multiPart,
   multiResults,
@@ -331,10 +332,26 @@ export class Client extends EventEmitter<ClientEvents> {
     return (await this.#core.call('setACL', request, path, options)).stat as StatView;
   }
 
-  /** Brings the server that has us up to all that was written before: a read after it sees that. */
+  /**
+   * Brings the server that has us up to what its leader has done. Where that server is the leader itself, it
+   * answers at once, and may not yet have done what its followers told of: `barrier` waits for that too.
+   */
   async sync(path = '/', options: CallOptions = {}): Promise<void> {
     checkPath(path);
     await this.#core.call('sync', { path: this.#core.toServer(path) }, path, options);
+  }
+
+  /**
+   * A read after it sees all that was written before it, by whomever, and all that this session has sent: it
+   * stands in one line with the writes. It costs as much as a write, and changes nothing.
+   */
+  async barrier(options: CallOptions = {}): Promise<void> {
+    try {
+      await this.multi([{ op: 'check', path: '/' }], options);
+    } catch (error) {
+      // No such chroot, or no right to it: that answer had its place in line too.
+      if (!(error instanceof MultiError)) throw error;
+    }
   }
 
   /** All of it or none. Rejects with a `MultiError` that says which op failed and why. */

@@ -10,7 +10,6 @@ import { setMaxListeners } from 'node:events';
 import {
   isWithin,
   type OpName,
-  ops,
   type RequestOf,
   type ResponseOf,
   ZkError,
@@ -18,7 +17,7 @@ import {
 import { type Clock, onAbort } from '../support/index.ts';
 import { checkLimits } from './arguments.ts';
 import type { AuthInfo } from './auth.ts';
-import type { Call } from './calls.ts';
+import { type Call, mayChange } from './calls.ts';
 import { isTraced, traceConnect, traceRequest } from './diagnostics.ts';
 import type { Settings } from './options.ts';
 import { Session } from './session.ts';
@@ -243,7 +242,7 @@ function limit<N extends OpName>(
       op: call.op,
       path: call.path,
       detail: `${timeoutMs} ms are over${sent ? '' : '; it was not sent'}`,
-      outcomeUnknown: sent && ops[call.op].writes,
+      outcomeUnknown: sent && mayChange(plain),
     });
     session.abandon(plain, error);
   };

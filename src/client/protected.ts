@@ -99,7 +99,7 @@ async function find(
 ): Promise<Created | null> {
   const options = { ...(signal && { signal }), ...(timeoutMs && { timeoutMs }) };
   try {
-    await client.sync(parent, options); // another server may be behind the one that had the create
+    await client.barrier(options); // another server may be behind the one that had the create
     const names = await client.children(parent, options);
     const name = names.find((one) => one.startsWith(mark));
     if (name === undefined) return null;

@@ -164,7 +164,7 @@ export class Cell {
   /** True when the node alone proves that the change did not take place. */
   async #isUntouched({ stat }: Seen, after: Buffer): Promise<boolean> {
     try {
-      await this.#client.sync(this.path);
+      await this.#client.barrier();
       const now = await this.#get();
       if (now === null || now.stat.czxid !== stat.czxid) return false;
       if (now.stat.version === stat.version) return true;

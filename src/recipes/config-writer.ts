@@ -150,7 +150,7 @@ export class ConfigWriter {
     cause: Error,
   ): Promise<bigint | null> {
     // Another server may have us now, and be behind.
-    await this.#client.sync(this.#base, options);
+    await this.#client.barrier(options);
     const [key] = [...texts.keys()] as [string];
     const found = this.#history.isKept ? await this.#history.find(key, mark, options) : null;
     if (found !== null) return found;

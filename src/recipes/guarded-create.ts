@@ -68,7 +68,7 @@ async function search(
   parent: string,
   marks: readonly string[],
 ): Promise<string[] | null> {
-  await client.sync(parent); // another server may be behind the one that had the multi
+  await client.barrier(); // another server may be behind the one that had the multi
   const names = await client.children(parent);
   const found = marks.map((mark) => names.find((name) => name.startsWith(mark)));
   if (found.includes(undefined)) return null;

@@ -83,7 +83,7 @@ export class Claims implements ItemHost {
   async #askFor(claimPath: string, mark: string): Promise<AbortSignal | null> {
     for (let tries = 1; ; tries++) {
       try {
-        await this.client.sync(claimPath);
+        await this.client.barrier();
         const { data, stat } = await this.client.get(claimPath);
         const { sessionId, sessionSignal } = this.client;
         const isOurs = String(data) === mark && stat.ephemeralOwner === sessionId;

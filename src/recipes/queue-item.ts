@@ -143,7 +143,7 @@ export class QueueItem {
   async #ask(isDone: () => Promise<boolean>, unknown: Error): Promise<boolean> {
     for (let tries = 1; ; tries++) {
       try {
-        await this.#host.client.sync(this.claim.waiting.path);
+        await this.#host.client.barrier();
         const isSo = await isDone();
         // Only while the claim stood could nobody but us have done it: a client that goes on in a new
         // session may be looking at what the next taker did.

@@ -128,7 +128,7 @@ export class Puts {
   /** One of them there means all of them: they went in one multi. None may mean that they were taken. */
   async #isThere(entries: readonly Entry[]): Promise<boolean> {
     try {
-      await this.#client.sync(this.#path);
+      await this.#client.barrier();
       return await this.#store.has(new Set(entries.map(({ id }) => id)));
     } catch (error) {
       if (isZkError(error)) return false; // not found, and not known: the caller hears of it

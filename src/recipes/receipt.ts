@@ -109,7 +109,7 @@ export class Receipt {
   async #holds(receipt: string, token: string, unknown: Error): Promise<boolean> {
     for (let tries = 1; ; tries++) {
       try {
-        await this.#client.sync(receipt);
+        await this.#client.barrier();
         const { data } = await this.#client.get(receipt);
         if (String(data) === token) return true;
         // In another session this proves nothing: the one of before may still be at work on the server.

@@ -89,6 +89,22 @@ describe.each(found)('$name', { timeout: 180_000 }, (peer) => {
     await Promise.all(clients.map((client) => client.close()));
   });
 
+  test('behind a barrier the leader has what a follower told of', async () => {
+    await using ensemble = await startEnsemble(peer, 3);
+    const leader = await ensemble.leader();
+    await using reader = await connect(ensemble.servers[leader]!.address);
+    await using writer = await connect(ensemble.servers[(leader + 1) % 3]!.address);
+
+    const missing: string[] = [];
+    for (let i = 0; i < 300; i++) {
+      const { path } = await writer.create(`/behind-${i}`);
+      await reader.barrier();
+      if ((await reader.exists(path)) === null) missing.push(path);
+    }
+
+    expect(missing).toEqual([]);
+  });
+
   test('the membership can be read, watched and changed', async () => {
     await using ensemble = await startEnsemble(peer, 3, { jvm: [superuser] });
     await using client = await connect(ensemble.address, {

@@ -1,10 +1,20 @@
 import { expect, test } from 'vitest';
-import { type Client, isZkError, unmarked, ZkError } from '../../src/client/index.ts';
+import {
+  anyoneId,
+  type Client,
+  connect,
+  isZkError,
+  permissions,
+  unmarked,
+  ZkError,
+} from '../../src/client/index.ts';
 import type { LinkFrame } from '../../src/testing/index.ts';
 import { reached, startZk, type Zk } from '../zk.ts';
 
 const create2 = 15;
 const deleteOp = 2;
+const multiOp = 14;
+const getChildren = 8;
 
 /** Cuts the link when the first reply to a request of this op comes, which then does not arrive. */
 function loseReply(zk: Zk, code: number, times = 1): void {
@@ -84,6 +94,46 @@ test('reads are asked again no more often than is allowed', async () => {
   expect(zk.link.stats.cuts).toBe(2);
 });
 
+test('a multi of checks alone changes nothing, and is asked again as a read is', async () => {
+  await using zk = await startZk();
+  const client = await zk.connect({ readRetries: 1, backoff: { firstMs: 1, maxMs: 1 } });
+  loseReply(zk, multiOp, 1);
+  await client.barrier();
+  loseReply(zk, multiOp, 10);
+
+  const error = await failure(client.barrier());
+
+  expect(error).toMatchObject({ code: 'CONNECTION_LOSS', outcomeUnknown: false });
+  expect(zk.link.stats.cuts).toBe(3);
+});
+
+test('a multi that would change something has an unknown outcome all the same', async () => {
+  await using zk = await startZk();
+  const client = await zk.connect();
+  loseReply(zk, multiOp, 10);
+
+  const work = client.multi([
+    { op: 'check', path: '/' },
+    { op: 'create', path: '/a' },
+  ]);
+
+  expect(await failure(work)).toMatchObject({ code: 'CONNECTION_LOSS', outcomeUnknown: true });
+  expect(zk.link.stats.cuts).toBe(1);
+});
+
+test('a barrier holds for who has no chroot yet, and no right to it', async () => {
+  await using zk = await startZk();
+  await using client = await connect(`${zk.address}/not-there`);
+  const witness = await zk.witness();
+  await client.barrier();
+  await witness.create('/not-there', { acl: [{ perms: permissions.admin, id: anyoneId }] });
+
+  await client.barrier();
+
+  await expect(client.get('/')).rejects.toMatchObject({ code: 'NO_AUTH' });
+  await witness.delete('/not-there');
+});
+
 test('the end of the session while a write is out leaves its outcome unknown', async () => {
   await using zk = await startZk();
   const client = await zk.connect();
@@ -114,6 +164,24 @@ test('a protected create whose reply was lost is found again, and was made once'
   expect(unmarked(children[0]!)).toBe('lock-0000000000');
   expect(made.stat.ephemeralOwner).toBe(client.sessionId);
   expect(zk.link.stats.cuts).toBe(1);
+});
+
+test('who looks for what a lost reply may have made stands in one line with the writes', async () => {
+  await using zk = await startZk();
+  const client = await zk.connect();
+  await client.create('/locks');
+  loseReply(zk, create2);
+  const loses = zk.link.onFrame!;
+  const asked: number[] = [];
+  zk.link.onFrame = (frame) => {
+    if (frame.index > 0 && frame.direction === 'toServer') asked.push(frame.bytes.readInt32BE(4));
+    return loses(frame);
+  };
+
+  await client.createProtected('/locks/lock-', { mode: 'ephemeralSequential' });
+
+  // A `sync` would not do: a leader answers its own clients without a look at what is under way.
+  expect(asked.filter((op) => op > 0).slice(0, 3)).toEqual([create2, multiOp, getChildren]);
 });
 
 test('a protected create of which nothing arrived is made on the next link', async () => {
