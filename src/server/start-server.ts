@@ -232,10 +232,10 @@ export async function startServer(options: ServerOptions = {}): Promise<RunningS
     secureServers.push(server);
     return server;
   };
-  const plain = () =>
-    createServer({ pauseOnConnect: true, noDelay: true }, (socket) =>
-      servePlain(socket, accept, onBug),
-    );
+  const plain = () => {
+    const server = createServer({ noDelay: true });
+    return server.once('listening', () => servePlain(server, accept, onBug));
+  };
 
   const shut = () => {
     disk?.stop();

@@ -3,21 +3,26 @@
  *
  * A plain socket reads into one buffer that all of them share: what a chunk holds is taken out of it
  * before the next is read. Node offers that (`onread`) to who makes a socket, not to who accepts one,
- * so an accepted one is made again around its handle; where that is not possible it is read as usual.
+ * so sockets are made here, around the handles that a server accepts; where that is not possible they are
+ * read as usual.
  */
 
-import { Socket } from 'node:net';
+import { type Server, Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import type { Id } from '../protocol/index.ts';
 import type { Connection, Wire } from './connection.ts';
 
 const readBuffer = Buffer.allocUnsafeSlow(64 * 1024);
 
-/** What Node does not promise to keep: see `adopted`. */
-interface WithHandle {
-  _handle?: object | null;
-  /** Whom to tell when the socket closes: a server counts those it accepted, and closes after them. */
-  _server?: object | null;
+/** What Node does not promise to keep. Where it is another, sockets are accepted as usual. */
+interface Internals {
+  _handle?: { onconnection?: (error: number | undefined, handle?: Handle) => void } | null;
+  /** Those that it accepted and that are still there: it closes after them. */
+  _connections?: number;
+}
+
+interface Handle {
+  setNoDelay?(on: boolean): void;
 }
 
 /** An IPv4 client of a socket that listens on `::` is still an IPv4 client. */
@@ -82,40 +87,48 @@ function connectWire(
   return connection;
 }
 
-/** A socket that was accepted with `pauseOnConnect` and `noDelay`. */
+/** Serves what a server accepts that listens, was made with `noDelay`, and has no other listener. */
 export function servePlain(
-  accepted: Socket & WithHandle,
+  server: Server & Internals,
   accept: (wire: Wire) => Connection,
   failed: (error: unknown) => void,
 ): void {
-  let connection: Connection | undefined;
-  const take = (chunk: Buffer): boolean => {
-    try {
-      connection?.receive(chunk);
-    } catch (error) {
-      failed(error);
+  const serve = (socket: Socket): ((chunk: Buffer) => void) => {
+    const connection = connectWire(socket, false, accept);
+    return (chunk) => {
+      try {
+        connection.receive(chunk);
+      } catch (error) {
+        failed(error);
+      }
+    };
+  };
+  server.on('connection', (socket) => socket.on('data', serve(socket)));
+  const listening = server._handle;
+  const usual = listening?.onconnection;
+  if (!listening || typeof usual !== 'function' || typeof server._connections !== 'number') return;
+  listening.onconnection = function (error, handle): void {
+    if (error || handle === undefined) {
+      usual.call(this, error, handle);
+      return;
     }
-    return true;
+    handle.setNoDelay?.(true);
+    let take: ((chunk: Buffer) => void) | undefined;
+    const options = {
+      handle,
+      onread: {
+        buffer: readBuffer,
+        callback: (length: number) => {
+          take?.(readBuffer.subarray(0, length));
+          return true;
+        },
+      },
+    };
+    const socket = new Socket(options as ConstructorParameters<typeof Socket>[0]);
+    server._connections! += 1;
+    (socket as { _server?: Server })._server = server;
+    take = serve(socket);
   };
-  const handle = accepted._handle;
-  if (handle === undefined || handle === null) {
-    connection = connectWire(accepted, false, accept);
-    accepted.on('data', take);
-    accepted.resume();
-    return;
-  }
-  accepted._handle = null;
-  const options = {
-    handle,
-    onread: {
-      buffer: readBuffer,
-      callback: (length: number) => take(readBuffer.subarray(0, length)),
-    },
-  };
-  const socket = new Socket(options as ConstructorParameters<typeof Socket>[0]);
-  (socket as WithHandle)._server = accepted._server ?? null;
-  accepted._server = null;
-  connection = connectWire(socket, false, accept);
 }
 
 export function serveTls(

@@ -1,0 +1,106 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Server } from 'node:net';
+import { expect, test } from 'vitest';
+import type { Connection, Wire } from './connection.ts';
+import { servePlain } from './wire.ts';
+
+interface Seen {
+  readonly text: string;
+  readonly memory: ArrayBufferLike;
+}
+
+/** A server that sends back what it is told, and notes in which memory it got it. */
+async function echo(prepare: 'listening' | 'before') {
+  const seen: Seen[] = [];
+  const wires: Wire[] = [];
+  const faults: unknown[] = [];
+  const closed: Wire[] = [];
+  const accept = (wire: Wire) => {
+    wires.push(wire);
+    const connection = {
+      receive(chunk: Buffer) {
+        seen.push({ text: String(chunk), memory: chunk.buffer });
+        if (String(chunk) === 'fault') throw new Error('a bug');
+        wire.write(Buffer.from(chunk));
+      },
+      drained() {},
+      wireClosed: () => closed.push(wire),
+    };
+    return connection as unknown as Connection;
+  };
+  const server = createServer({ noDelay: true });
+  const serve = () => servePlain(server, accept, (error) => faults.push(error));
+  if (prepare === 'before') serve();
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  if (prepare === 'listening') serve();
+  return { server, seen, wires, faults, closed };
+}
+
+async function say(server: Server, text: string): Promise<ReturnType<typeof connect>> {
+  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
+  socket.write(text);
+  const [answer] = await once(socket, 'data');
+  expect(String(answer)).toBe(text);
+  return socket;
+}
+
+test('links of a server that listens are read into one memory', async () => {
+  const { server, seen, wires } = await echo('listening');
+  const sockets = [await say(server, 'one'), await say(server, 'two')];
+
+  expect(seen.map(({ text }) => text)).toEqual(['one', 'two']);
+  expect(seen[0]!.memory).toBe(seen[1]!.memory);
+  expect(wires.map(({ address, port }) => [address, port])).toEqual(
+    sockets.map(({ localPort }) => ['127.0.0.1', localPort]),
+  );
+  for (const socket of sockets) socket.destroy();
+  server.close();
+});
+
+test('where sockets can’t be made around what was accepted, they are read as usual', async () => {
+  const { server, seen } = await echo('before'); // there is no handle yet
+  const sockets = [await say(server, 'one'), await say(server, 'two')];
+
+  expect(seen.map(({ text }) => text)).toEqual(['one', 'two']);
+  expect(seen[0]!.memory).not.toBe(seen[1]!.memory);
+  for (const socket of sockets) socket.destroy();
+  server.close();
+});
+
+test.each(['listening', 'before'] as const)(
+  'a server closes after its links, and not before (%s)',
+  async (prepare) => {
+    const { server, closed } = await echo(prepare);
+    const sockets = [await say(server, 'one'), await say(server, 'two')];
+    let isClosed = false;
+    const closing = new Promise<void>((resolve) => {
+      server.close(() => {
+        isClosed = true;
+        resolve();
+      });
+    });
+
+    sockets[0]!.destroy();
+    await expect.poll(() => closed.length).toBe(1);
+    const afterOne = isClosed;
+    sockets[1]!.destroy();
+    await closing;
+
+    expect(afterOne).toBe(false);
+    await expect.poll(() => closed.length).toBe(2);
+  },
+);
+
+test('what goes wrong while a link is served is told, and the link stays', async () => {
+  const { server, faults } = await echo('listening');
+  const socket = await say(server, 'one');
+
+  socket.write('fault');
+  await expect.poll(() => faults.length).toBe(1);
+  socket.write('two');
+
+  expect(String((await once(socket, 'data'))[0])).toBe('two');
+  socket.destroy();
+  server.close();
+});
