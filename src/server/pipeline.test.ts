@@ -271,6 +271,9 @@ test('the log is told when hardly anybody else would wait for a sync', async () 
   expect(await write(1, 1, 10)).toBe(true);
   expect(await write(1, 500, 10)).toBe(false); // many read
   expect(await write(1, 1, 10)).toBe(true);
+  stats.connectionsAccepted += 500;
+  expect(await write(1, 1, 10)).toBe(false); // many come
+  expect(await write(1, 1, 10)).toBe(true);
   expect(await write(1, 200, 10)).toBe(true);
   syncMs = 0.5;
   expect(await write(1, 200, 10)).toBe(true); // it is not yet known how slow the disk is

@@ -92,10 +92,11 @@ export class Pipeline {
   #isQuiet(txns: number, nowMs: number): boolean {
     const elapsedMs = nowMs - this.#rateFromMs;
     if (elapsedMs >= rateWindowMs) {
-      const { packetsReceived } = this.#stats;
-      this.#packetsPerMs = (packetsReceived - this.#rateFromPackets) / elapsedMs;
+      const { packetsReceived, connectionsAccepted } = this.#stats;
+      const asked = packetsReceived + connectionsAccepted; // a new link waits for its turn as a request does
+      this.#packetsPerMs = (asked - this.#rateFromPackets) / elapsedMs;
       this.#rateFromMs = nowMs;
-      this.#rateFromPackets = packetsReceived;
+      this.#rateFromPackets = asked;
     }
     return txns <= quietTxnsMax && this.#packetsPerMs * this.#syncMs <= heldUpMax;
   }
