@@ -7,6 +7,7 @@
 
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { seeded } from './random.ts';
 
 export interface DataOptions {
   readonly topics: Readonly<Record<string, number>>;
@@ -28,21 +29,9 @@ export interface Data {
   readonly count: number;
 }
 
-/** Mulberry32: small, and the same everywhere. */
-export function random(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let t = state;
-    t = Math.imul(t ^ (t >>> 15), t | 1);
-    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
-    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296;
-  };
-}
-
 export async function makeData(dir: string, options: DataOptions): Promise<Data> {
   const { topics, records, startMs, spanMs, seed, disorderMs = 0, gap, hasEmpty } = options;
-  const chance = random(seed);
+  const chance = seeded(seed);
   const all: { ts: number; line: string }[] = [];
   const inputs: string[] = [];
   const ids = Object.entries(topics).flatMap(([topic, count]) =>

@@ -19,7 +19,7 @@ import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { alignPaths, parseCut, parseLimit, readAlignment } from '../src/align/index.ts';
 import type { Client } from '../src/client/index.ts';
-import { random } from './align-data.ts';
+import { seeded } from './random.ts';
 
 const root = resolve(import.meta.dirname, '..');
 const tsx = import.meta.resolve('tsx');
@@ -113,7 +113,7 @@ const waitMaxMs = 90_000;
 
 export async function runRounds(options: RoundsOptions): Promise<RoundsResult> {
   const { address, client, dir, lines, periodMs, rounds } = options;
-  const chance = random(options.seed);
+  const chance = seeded(options.seed);
   const out = join(dir, 'out');
   const group = `g${options.seed}`;
   const input = options.input ?? (await filesIn(dir, lines));

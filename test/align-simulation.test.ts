@@ -6,7 +6,7 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { leaderSteps } from '../src/align/index.ts';
 import { AlignCampaign, type Fault, Violation } from './align-simulation/campaign.ts';
-import { seeded } from './kafka-simulation/world.ts';
+import { seeded } from './random.ts';
 
 // Backoffs of an election take chance from here: the same in every run.
 beforeEach(() => void vi.spyOn(Math, 'random').mockImplementation(seeded(5)));

@@ -7,9 +7,10 @@ import { request } from 'node:http';
 import type { Target } from '../src/cli/command.ts';
 import { commands } from '../src/cli/commands.ts';
 import { type OpenConsole, openConsole } from '../src/cli/console.ts';
+import { startPassingServer } from '../src/cli/passing-server.ts';
 import { type Client, connect } from '../src/client/index.ts';
 import type { ConsoleOptions, RunningConsole } from '../src/console/index.ts';
-import { type RunningServer, startServer } from '../src/server/index.ts';
+import type { RunningServer } from '../src/server/index.ts';
 
 export interface Answer {
   readonly status: number;
@@ -52,13 +53,7 @@ export async function startConsoleInTest(
   options: Partial<ConsoleOptions> = {},
   open: Partial<OpenConsole> = {},
 ): Promise<ConsoleInTest> {
-  const server = await startServer({
-    port: 0,
-    inMemory: true,
-    fourLetterWords: '*',
-    extendedTypesEnabled: true,
-    limits: { connectionsPerAddressMax: 0 },
-  });
+  const server = await startPassingServer(0);
   try {
     const asked = await consoleAt(server.address, options, open);
     const client = await connect(server.address, { frameBytesMax });

@@ -1,6 +1,7 @@
-/** What stories break things by, and how they look at what is left on the server. */
+/** What stories break things by, and how they look at what came of it. */
 
-import type { LinkFrame } from '../src/testing/index.ts';
+import { type Client, connect } from '../src/client/index.ts';
+import { Link, type LinkFrame, MovableClock } from '../src/testing/index.ts';
 import { fourLetterWord } from './peers/four-letter-word.ts';
 import type { Zk } from './zk.ts';
 
@@ -14,8 +15,19 @@ export const opCodes = {
   createContainer: 19,
 } as const;
 
+export interface LostReplies {
+  /** How many are lost, one after the other. */
+  readonly times?: number;
+  /** At the moment of each cut. */
+  readonly lost?: () => void;
+}
+
 /** Cuts the link when the first reply to a request of this op comes, which then does not arrive. */
-export function loseReply(zk: Zk, code: number, times = 1): void {
+export function loseReply(
+  zk: Zk,
+  code: number,
+  { times = 1, lost = () => {} }: LostReplies = {},
+): void {
   let left = times;
   const asked = new Set<string>();
   const key = ({ connection, bytes }: LinkFrame) => `${connection} ${bytes.readInt32BE(0)}`;
@@ -25,10 +37,52 @@ export function loseReply(zk: Zk, code: number, times = 1): void {
       if (frame.bytes.readInt32BE(4) === code) asked.add(key(frame));
     } else if (left > 0 && asked.has(key(frame))) {
       left -= 1;
+      lost();
       return 'cut';
     }
     return 'pass';
   };
+}
+
+export interface Apart {
+  readonly link: Link;
+  readonly clock: MovableClock;
+  readonly client: Client;
+}
+
+/** A client with a link and a clock of its own: what befalls it befalls nobody else. */
+export async function connectApart(zk: Zk, sessionTimeoutMs: number): Promise<Apart> {
+  const [address, chroot] = zk.directAddress.split(/(?=\/)/, 2) as [string, string];
+  const [host, port] = address.split(':') as [string, string];
+  const link = await Link.to({ host, port: Number(port) });
+  const clock = new MovableClock();
+  const client = await connect(link.address + chroot, { renew: true, sessionTimeoutMs, clock });
+  return { link, clock, client };
+}
+
+/** What it failed with; fails itself where nothing did. */
+export function failureOf<E>(work: Promise<unknown>): Promise<E> {
+  return work.then(
+    () => {
+      throw new Error('it was done');
+    },
+    (error) => error,
+  );
+}
+
+/** Whether it has been granted by now, as far as the server has said anything. */
+export function watchFor<G>(waiting: Promise<G>): {
+  readonly isGranted: boolean;
+  readonly waiting: Promise<G>;
+} {
+  const state = { isGranted: false, waiting };
+  void waiting.then(
+    () => {
+      state.isGranted = true;
+    },
+    () => {}, // who waits hears of it
+  );
+  return state;
 }
 
 /** The paths of this story, without its chroot, on which the server itself holds a data watch. */

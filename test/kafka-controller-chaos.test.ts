@@ -20,20 +20,15 @@ import {
 } from '../src/kafka/index.ts';
 import { startTestServer, type TestServer } from '../src/testing/index.ts';
 import { RecordingService } from './kafka.ts';
+import { seeded } from './random.ts';
 
 const seeds = (process.env.KAFKA_CHAOS_SEEDS ?? '1,2,3').split(',').map(Number);
 const steps = Number(process.env.KAFKA_CHAOS_STEPS ?? 40);
 const brokerIds = [1, 2, 3, 4];
 
-/** Mulberry32: the same seed, the same trouble. */
+/** The same seed, the same trouble. */
 function chance(seed: number) {
-  let state = seed;
-  const random = () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
-  };
+  const random = seeded(seed);
   return {
     random,
     pick: <T>(list: readonly T[]): T | undefined => list[Math.floor(random() * list.length)],

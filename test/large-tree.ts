@@ -1,7 +1,7 @@
 /**
- * A server of our own, in a process of its own, with as large a tree as anybody has: 10^6 nodes in all, of
- * which 10^5 are children of one node, 10^5 places in the line for one lock, and 10^4 topics; nodes of nearly
- * 1 MB beside them. In a process of its own, so that whoever measures the console measures the console.
+ * A server of our own with a very large tree: 10^6 nodes in all, of which 10^5 are children of one node,
+ * 10^5 places in the line for one lock, and 10^4 topics; nodes of nearly 1 MB beside them. It has a process
+ * of its own, so that who measures the console does not measure the server too.
  *
  *   node --import tsx large-tree.ts        sends its address to its parent once the tree is there
  */

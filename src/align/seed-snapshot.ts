@@ -1,7 +1,9 @@
 /**
- * A group that keeps the document's nodes, or the Java program's, as anybody can see it without being in
- * it. In: where its nodes are. Out: what they say at this moment, read one after the other: not one
- * moment's picture.
+ * A group that keeps the document's nodes, or the Java program's, read from outside by a client that is
+ * no member of it.
+ *
+ * In: where its nodes are. Out: what they said when they were read. They are read one after the other,
+ * so the whole need not be of one moment.
  */
 
 import { ArgumentError } from '../client/index.ts';

@@ -1,7 +1,9 @@
 /**
- * An aligned group as anybody can see it, without being in it: for tools that show who holds it back.
+ * An aligned group, read from outside by a client that is no member of it: for tools that show who holds
+ * it back.
  *
- * In: a group. Out: what its nodes say at this moment, read one after the other: not one moment's picture.
+ * In: a group. Out: what its nodes said when they were read. They are read one after the other, so the
+ * whole need not be of one moment.
  */
 
 import { checkGroup } from './align-options.ts';

@@ -8,7 +8,6 @@
 
 import { setTimeout as delay } from 'node:timers/promises';
 import { electPreferred, NdjsonSource } from '../kafka/index.ts';
-import { startServer } from '../server/index.ts';
 import type { Context, OptionValues } from './command.ts';
 import { Cast, type MemberPart, topics } from './demo-kafka-cast.ts';
 import { CommandError, exitCodes } from './exit-codes.ts';
@@ -17,6 +16,7 @@ import { brokersView } from './kafka-cluster-views.ts';
 import { lagView, readGroup } from './kafka-groups.ts';
 import { print, type View } from './kafka-view.ts';
 import { escaped } from './output.ts';
+import { startPassingServer } from './passing-server.ts';
 import { within } from './within.ts';
 
 /** Longest that a scene waits for the cluster. */
@@ -42,13 +42,7 @@ export async function demo(
   const paceMs = 1_000 * within(options.pace, '--pace', 0, 3_600, 4);
   const rounds = within(options.rounds, '--rounds', 1, 1e9, Number.POSITIVE_INFINITY);
   const port = within(options.port, '--port', 0, 65_535, 0);
-  await using server = await startServer({
-    port,
-    inMemory: true,
-    fourLetterWords: '*',
-    extendedTypesEnabled: true,
-    limits: { connectionsPerAddressMax: 0 },
-  });
+  await using server = await startPassingServer(port);
   const cast = await Cast.gather(server.address, (error) => {
     context.output.tell(`demo: ${error instanceof Error ? error.message : String(error)}`);
   });

@@ -15,11 +15,12 @@ import {
   type LayoutProblem,
   layout07,
   layout08,
-  noLeader,
+  type PartitionStanding,
   readBrokers,
   readController,
   readTopic,
   readTopicNames,
+  standingOf,
 } from '../kafka/index.ts';
 
 export interface BrokerView {
@@ -29,16 +30,9 @@ export interface BrokerView {
   readonly sessionId: bigint;
 }
 
-export interface PartitionView {
+export interface PartitionView extends PartitionStanding {
   /** `3`, or `29-3` in 0.7. */
   readonly name: string;
-  /** Null: none. */
-  readonly leader: number | null;
-  readonly leaderEpoch: number | null;
-  readonly replicas: readonly number[];
-  readonly isr: readonly number[];
-  readonly adding: readonly number[];
-  readonly removing: readonly number[];
   /** False: the controller has not dealt with it yet. */
   readonly hasState: boolean;
 }
@@ -110,15 +104,10 @@ async function readTopic08(
   const seen = await readTopic(client, topic, { onProblem });
   if (seen === null) return null;
   const partitions = seen.partitions.map(
-    ({ partition, replicas, adding, removing, state }): PartitionView => ({
-      name: String(partition),
-      leader: state === null || state.leader === noLeader ? null : state.leader,
-      leaderEpoch: state?.leaderEpoch ?? null,
-      replicas,
-      isr: state?.isr ?? [],
-      adding,
-      removing,
-      hasState: state !== null,
+    (one): PartitionView => ({
+      name: String(one.partition),
+      ...standingOf(one),
+      hasState: one.state !== null,
     }),
   );
   return { ...seen, partitions };

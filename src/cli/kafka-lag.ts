@@ -1,5 +1,5 @@
 /**
- * How far a group is behind, in records and in time, as far as anybody can say.
+ * How far a group is behind, in records and in time, as far as it can be known.
  *
  * Records: the end of the partition less what was committed. Time: the age of the next record to read.
  * Where no broker can be asked both are null: unknown, which is not 0.

@@ -8,22 +8,16 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { constants } from 'node:os';
-import { startServer } from '../server/index.ts';
 import type { OptionValues } from './command.ts';
 import { CommandError, exitCodes } from './exit-codes.ts';
+import { startPassingServer } from './passing-server.ts';
 
 export async function testServer(args: readonly string[], options: OptionValues): Promise<number> {
   const port = Number(options.port ?? 0);
   if (!Number.isInteger(port) || port < 0 || port > 65_535) {
     throw new CommandError('usage', `--port ${options.port}: a number up to 65535 is wanted`);
   }
-  await using server = await startServer({
-    port,
-    inMemory: true,
-    fourLetterWords: '*',
-    extendedTypesEnabled: true,
-    limits: { connectionsPerAddressMax: 0 },
-  });
+  await using server = await startPassingServer(port);
   const [command, ...rest] = args;
   if (command === undefined) {
     const { address } = server;

@@ -18,6 +18,7 @@ import {
   readController,
   readTopic,
   readTopicNames,
+  standingOf,
   type TopicSeen,
 } from '../kafka/index.ts';
 import { ConsoleError } from './console-error.ts';
@@ -192,12 +193,7 @@ export class Kafka {
       isBeingDeleted: seen?.isBeingDeleted ?? false,
       partitions: (seen?.partitions ?? []).map((one) => ({
         partition: one.partition,
-        leader: one.state === null || one.state.leader === noLeader ? null : one.state.leader,
-        leaderEpoch: one.state?.leaderEpoch ?? null,
-        replicas: one.replicas,
-        isr: one.state?.isr ?? [],
-        adding: one.adding,
-        removing: one.removing,
+        ...standingOf(one),
         faults: faultsOf(one),
         changes: this.isr.count(name, one.partition),
       })),

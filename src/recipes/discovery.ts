@@ -14,6 +14,7 @@ import { type CallOptions, type Client, isZkError } from '../client/index.ts';
 import { childOf } from '../protocol/index.ts';
 import type { Clock } from '../support/index.ts';
 import { checkNodeName, checkNodePath } from './cache-arguments.ts';
+import { childrenOrNone } from './children-or-none.ts';
 import { JsonError } from './config-json.ts';
 import { checkOf, type Schema, SchemaError } from './config-schema.ts';
 import { Deadline, unlessAborted } from './deadline.ts';
@@ -110,7 +111,7 @@ export class ServiceDiscovery<P = unknown> {
 
   /** The services that there are or were, sorted; those without instances go after a while. */
   async names(options: CallOptions = {}): Promise<string[]> {
-    return (await this.#children(this.#base, options)).sort();
+    return (await childrenOrNone(this.#client, this.#base, options)).sort();
   }
 
   /**
@@ -119,7 +120,7 @@ export class ServiceDiscovery<P = unknown> {
    */
   async instances(name: string, options: CallOptions = {}): Promise<ServiceInstance<P>[]> {
     const path = this.#pathOf(name);
-    const ids = await this.#children(path, options);
+    const ids = await childrenOrNone(this.#client, path, options);
     const read = async (id: string) => {
       try {
         return await this.#read(childOf(path, id), options);
@@ -182,15 +183,6 @@ export class ServiceDiscovery<P = unknown> {
     const instance = parseInstance(data, path) as ServiceInstance<P>;
     if (this.#checkPayload === undefined) return instance;
     return { ...instance, payload: this.#checkPayload(instance.payload) };
-  }
-
-  async #children(path: string, options: CallOptions): Promise<string[]> {
-    try {
-      return await this.#client.children(path, options);
-    } catch (error) {
-      if (isZkError(error, 'NO_NODE')) return [];
-      throw error;
-    }
   }
 
   async #read(path: string, options: CallOptions): Promise<ServiceInstance<P> | null> {

@@ -13,6 +13,7 @@ import { type CallOptions, type Client, isZkError } from '../client/index.ts';
 import { childOf } from '../protocol/index.ts';
 import type { Clock } from '../support/index.ts';
 import { checkNodePath } from './cache-arguments.ts';
+import { childrenOrNone } from './children-or-none.ts';
 import { Deadline, unlessAborted } from './deadline.ts';
 import { DubboMonitor } from './dubbo-monitor.ts';
 import type { DubboProblem } from './dubbo-service.ts';
@@ -125,7 +126,7 @@ export class DubboRegistry {
     const found: DubboUrl[] = [];
     for (const category of categoriesOf(wanted)) {
       const path = childOf(service, category);
-      for (const name of (await this.#children(path, options)).sort()) {
+      for (const name of (await childrenOrNone(this.#client, path, options)).sort()) {
         const url = this.#parse(name, childOf(path, name));
         const parameters = { ...url?.parameters, category: url?.parameters.category || category };
         if (url !== null && isDubboMatch(wanted, { ...url, parameters })) found.push(url);
@@ -156,7 +157,7 @@ export class DubboRegistry {
 
   /** The services that there are, or were: their nodes stay. */
   async services(options: CallOptions = {}): Promise<string[]> {
-    const names = await this.#children(this.#root, options);
+    const names = await childrenOrNone(this.#client, this.#root, options);
     return names.map((name) => decodeDubbo(name)).sort();
   }
 
@@ -210,15 +211,6 @@ export class DubboRegistry {
         // It may be there by now; then the next try says so.
         if (!isZkError(error, 'CONNECTION_LOSS') || tries === triesMax) throw error;
       }
-    }
-  }
-
-  async #children(path: string, options: CallOptions): Promise<string[]> {
-    try {
-      return await this.#client.children(path, options);
-    } catch (error) {
-      if (isZkError(error, 'NO_NODE')) return [];
-      throw error;
     }
   }
 }

@@ -1,13 +1,5 @@
-export {
-  type Direction,
-  type FrameHook,
-  Link,
-  type LinkFrame,
-  type LinkOptions,
-  type LinkStats,
-  type Target,
-  type Verdict,
-} from './link.ts';
+export { Link, type LinkOptions, type LinkStats, type Target } from './link.ts';
+export type { Direction, FrameHook, LinkFrame, Verdict } from './link-rules.ts';
 export { MovableClock } from './movable-clock.ts';
 export { type Heard, RawClient, type RawReply } from './raw-client.ts';
 export {

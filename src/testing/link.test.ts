@@ -2,7 +2,8 @@ import { once } from 'node:events';
 import { createServer, type Socket, connect as tcpConnect } from 'node:net';
 import { expect, test } from 'vitest';
 import { deferred, ManualClock } from '../support/index.ts';
-import { Link, type LinkFrame } from './link.ts';
+import { Link } from './link.ts';
+import type { LinkFrame } from './link-rules.ts';
 
 /** One end of a connection, which keeps what it hears and can be waited on. */
 class End {

@@ -4,42 +4,22 @@
  *
  *   client  <->  Link (its own port, which stays)  <->  target
  *
- * Each direction of each connection is a queue of chunks that is emptied from the front, as far as
- * the faults set at that moment let it. Nothing is lost or reordered unless a fault says so. A peer's
- * end or reset stands in the same queue, so that a black hole swallows these as well.
+ * In: faults, set and taken back at any moment. Out: bytes, each way, as far as these let them (see
+ * link-connection.ts). Nothing is lost or reordered unless a fault says so. A peer's end or reset waits
+ * behind its bytes, so that a black hole swallows these as well.
  *
  * After `close` no socket, timer or port is left.
  */
 
 import { createServer, type Server, type Socket, connect as tcpConnect } from 'node:net';
-import { FrameSplitter } from '../jute/index.ts';
-import { type Clock, systemClock, type Timer } from '../support/index.ts';
+import { type Clock, systemClock } from '../support/index.ts';
+import { Connection } from './link-connection.ts';
+import { type Direction, directions, type FrameHook } from './link-rules.ts';
 
 export interface Target {
   readonly host: string;
   readonly port: number;
 }
-
-const directions = ['toServer', 'toClient'] as const;
-export type Direction = (typeof directions)[number];
-
-export interface LinkFrame {
-  readonly direction: Direction;
-  /** Counts the link's connections, from 1. */
-  readonly connection: number;
-  /** Counts this connection's frames in this direction, from 0, which is the handshake. */
-  readonly index: number;
-  /** Without the length prefix, and the receiver's to keep. */
-  readonly bytes: Buffer;
-}
-
-/**
- * `cut`: the frame is not delivered and the connection goes. `passThenCut`: it is, and then the
- * connection goes. `replace`: this body, under a length of its own, goes instead.
- */
-export type Verdict = 'pass' | 'drop' | 'cut' | 'passThenCut' | { readonly replace: Uint8Array };
-
-export type FrameHook = (frame: LinkFrame) => Verdict | undefined;
 
 /** All of it counts from the start of the link, but `open`. */
 export interface LinkStats {
@@ -57,11 +37,6 @@ export interface LinkOptions {
   /** What `delay` counts by. */
   readonly clock?: Clock;
 }
-
-/** Far above what a peer takes. Longer, and the stream is not one of frames: TLS, a four-letter word. */
-const frameBytesMax = 16 * 1024 * 1024;
-/** Above this, a flow that may not pass on stops taking in. */
-const queueBytesMax = 256 * 1024;
 
 const host = '127.0.0.1';
 
@@ -280,233 +255,6 @@ export class Link {
   #changed(): void {
     for (const look of this.#waiters) look();
   }
-}
-
-/** What a connection has to know of its link. */
-interface Rules {
-  readonly clock: Clock;
-  isBlocked(direction: Direction): boolean;
-  delayMs(): number;
-  chunkBytes(): number;
-  hook(): FrameHook | undefined;
-  allow(direction: Direction, bytes: number): { bytes: number; cut: boolean };
-  framed(direction: Direction): void;
-  wasCut(): void;
-  gone(): void;
-}
-
-class Connection {
-  readonly number: number;
-  readonly rules: Rules;
-  readonly #sockets: Readonly<Record<Direction, Socket>>;
-  readonly #flows: readonly Flow[];
-  #isCut = false;
-
-  constructor(number: number, client: Socket, server: Socket, rules: Rules) {
-    this.number = number;
-    this.rules = rules;
-    this.#sockets = { toServer: server, toClient: client };
-    this.#flows = [
-      new Flow(this, 'toServer', client, server),
-      new Flow(this, 'toClient', server, client),
-    ];
-    let open = 2;
-    for (const socket of [client, server]) {
-      socket.on('close', () => {
-        open -= 1;
-        if (open === 0) rules.gone();
-      });
-    }
-  }
-
-  get isCut(): boolean {
-    return this.#isCut;
-  }
-
-  go(): void {
-    for (const flow of this.#flows) flow.go();
-  }
-
-  /** `after`: the way in which what has been passed already must still arrive. */
-  cut({ reset = false, after }: { reset?: boolean; after?: Direction } = {}): void {
-    if (this.#isCut) return;
-    this.#isCut = true;
-    for (const flow of this.#flows) flow.stop();
-    for (const direction of directions) {
-      const socket = this.#sockets[direction];
-      if (direction === after) socket.write('', () => socket.destroy());
-      else if (reset) socket.resetAndDestroy();
-      else socket.destroy();
-    }
-    this.rules.wasCut();
-  }
-}
-
-interface Item {
-  readonly what: Buffer | 'end' | 'gone';
-  readonly cameMs: number;
-}
-
-/** One direction of one connection. */
-class Flow {
-  readonly #connection: Connection;
-  readonly #direction: Direction;
-  readonly #from: Socket;
-  readonly #to: Socket;
-  readonly #queue: Item[] = [];
-  #queuedBytes = 0;
-  #timer: Timer | undefined;
-  #immediate: NodeJS.Immediate | undefined;
-  /** Undefined when the stream has turned out to be none of frames. */
-  #splitter: FrameSplitter | undefined;
-  /** Whole frames of the chunk at hand, prefix included. */
-  #frames: Buffer[] = [];
-  #frameIndex = 0;
-  /** How much of the frame begun has been passed. What has not waits in the splitter for the rest. */
-  #passedOfFrame = 0;
-
-  constructor(connection: Connection, direction: Direction, from: Socket, to: Socket) {
-    this.#connection = connection;
-    this.#direction = direction;
-    this.#from = from;
-    this.#to = to;
-    this.#splitter = new FrameSplitter(frameBytesMax, (bytes, start, end) => {
-      this.#frames.push(framed(bytes.subarray(start, end)));
-    });
-    from.on('data', (bytes: Buffer) => this.#enqueue(bytes));
-    from.on('end', () => this.#enqueue('end'));
-    from.on('close', () => this.#enqueue('gone'));
-    to.on('drain', () => this.go());
-  }
-
-  stop(): void {
-    this.#queue.length = 0;
-    this.#timer?.cancel();
-    if (this.#immediate !== undefined) clearImmediate(this.#immediate);
-  }
-
-  /** Passes what may pass now, and sees to it that it is called again when more may. */
-  go(): void {
-    const { rules } = this.#connection;
-    this.#timer?.cancel();
-    while (this.#queue.length > 0 && this.#immediate === undefined) {
-      const head = this.#queue[0]!;
-      if (rules.isBlocked(this.#direction) || this.#to.writableNeedDrain) return;
-      const waitMs = head.cameMs + rules.delayMs() - rules.clock.nowMs();
-      if (waitMs > 0) {
-        this.#timer = rules.clock.after(waitMs, () => this.go());
-        return;
-      }
-      this.#queue.shift();
-      this.#take(head);
-    }
-  }
-
-  #enqueue(what: Item['what']): void {
-    if (this.#connection.isCut) return;
-    this.#queue.push({ what, cameMs: this.#connection.rules.clock.nowMs() });
-    if (typeof what === 'object') this.#queuedBytes += what.length;
-    if (this.#queuedBytes > queueBytesMax) this.#from.pause();
-    this.go();
-  }
-
-  #take({ what, cameMs }: Item): void {
-    if (what === 'end') this.#to.end();
-    else if (what === 'gone') this.#to.destroySoon();
-    else {
-      const chunkBytes = this.#connection.rules.chunkBytes();
-      if (what.length > chunkBytes) {
-        this.#queue.unshift({ what: what.subarray(chunkBytes), cameMs });
-      }
-      if (Number.isFinite(chunkBytes)) this.#goNextTurn();
-      const chunk = what.subarray(0, chunkBytes);
-      this.#queuedBytes -= chunk.length;
-      if (this.#queuedBytes <= queueBytesMax) this.#from.resume();
-      this.#feed(chunk);
-    }
-  }
-
-  /**
-   * Once the kernel has had the last chunk and a reader in this process could have had it: sockets are
-   * read between two turns of immediates, and the first of them is that of the turn we are in.
-   */
-  #goNextTurn(turns = 2): void {
-    this.#immediate = setImmediate(() => {
-      const isOnItsWay = this.#to.writableLength > 0 && !this.#to.destroyed;
-      if (turns > 1 || isOnItsWay) return this.#goNextTurn(turns - 1);
-      this.#immediate = undefined;
-      this.go();
-    });
-  }
-
-  #feed(chunk: Buffer): void {
-    const { rules } = this.#connection;
-    if (this.#splitter === undefined) {
-      this.#pass(chunk);
-      return;
-    }
-    const splitter = this.#splitter;
-    const hook = rules.hook();
-    const isHeld = this.#passedOfFrame < splitter.pendingBytes;
-    this.#frames = [];
-    try {
-      splitter.push(chunk);
-    } catch {
-      this.#splitter = undefined;
-      if (hook !== undefined || isHeld) this.#connection.cut();
-      else this.#pass(chunk);
-      return;
-    }
-    for (let i = 0; i < this.#frames.length; i++) rules.framed(this.#direction);
-    if (hook === undefined && !isHeld) {
-      this.#frameIndex += this.#frames.length;
-      this.#passedOfFrame = splitter.pendingBytes;
-      this.#pass(chunk);
-      return;
-    }
-    for (const frame of this.#frames) {
-      const begun = this.#passedOfFrame;
-      this.#passedOfFrame = 0;
-      this.#judge(frame, begun, hook);
-    }
-  }
-
-  /** A frame of which a part has gone already can only be completed. */
-  #judge(frame: Buffer, passed: number, hook: FrameHook | undefined): void {
-    const index = this.#frameIndex++;
-    if (this.#connection.isCut) return;
-    if (hook === undefined || passed > 0) {
-      this.#pass(frame.subarray(passed));
-      return;
-    }
-    const verdict = hook({
-      direction: this.#direction,
-      connection: this.#connection.number,
-      index,
-      bytes: frame.subarray(4),
-    });
-    if (verdict === 'drop') return;
-    if (verdict === 'cut') this.#connection.cut();
-    else if (typeof verdict === 'object') this.#pass(framed(verdict.replace));
-    else {
-      this.#pass(frame);
-      if (verdict === 'passThenCut') this.#connection.cut({ after: this.#direction });
-    }
-  }
-
-  #pass(bytes: Buffer): void {
-    if (this.#to.destroyed || this.#to.writableEnded) return;
-    const allowed = this.#connection.rules.allow(this.#direction, bytes.length);
-    if (allowed.bytes > 0) this.#to.write(bytes.subarray(0, allowed.bytes));
-    if (allowed.cut) this.#connection.cut({ after: this.#direction });
-  }
-}
-
-function framed(body: Uint8Array): Buffer {
-  const frame = Buffer.alloc(4 + body.length);
-  frame.writeInt32BE(body.length);
-  frame.set(body, 4);
-  return frame;
 }
 
 /** Peers may end one side and go on with the other: the link must not end it for them. */

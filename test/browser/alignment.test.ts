@@ -1,31 +1,21 @@
 /** Stories of the Alignment page: a replay is paused, let on step by step and let go, by mouse and by keys. */
-import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { alignPaths, parseLimit } from '../../src/align/index.ts';
-import { isBrowserMissing, openTab, startBrowser } from './browser.ts';
+import { isBrowserMissing } from './browser.ts';
 import { faultsOf } from './faults.ts';
-import { buildPage, plantReplay, startWorld, type World } from './world.ts';
+import { useStage } from './stage.ts';
+import { plantReplay, type World } from './world.ts';
 
 const paths = alignPaths('replay-jan');
 const periodMs = 300_000;
 
 describe.skipIf(isBrowserMissing())('Alignment', () => {
-  let browser: Browser;
+  const stage = useStage();
   let world: World;
-  const endings: (() => Promise<void>)[] = [];
 
   beforeAll(async () => {
-    const page = await buildPage();
-    endings.push(page.remove);
-    world = await startWorld({ pageFolder: page.folder, console: { write: true } });
-    endings.push(() => world.close());
-    endings.push(await plantReplay(world.server.address));
-    browser = await startBrowser();
-    endings.push(() => browser.close());
-  });
-
-  afterAll(async () => {
-    for (const end of endings.reverse()) await end();
+    world = await stage.startWorld();
+    stage.endsWith(await plantReplay(world.server.address));
   });
 
   const limit = async () => parseLimit((await world.client.get(paths.limit)).data, paths.limit);
@@ -35,7 +25,7 @@ describe.skipIf(isBrowserMissing())('Alignment', () => {
   test('a replay is held where it is, goes on by a period, and is let go; the audit takes it back', {
     timeout: 60_000,
   }, async () => {
-    const { tab, complaints, close } = await openTab(browser);
+    const { tab, complaints, close } = await stage.openTab();
     await tab.goto(world.url('/alignment?name=replay-jan'));
     await tab.getByRole('button', { name: 'Pause', exact: true }).click();
 
@@ -69,7 +59,7 @@ describe.skipIf(isBrowserMissing())('Alignment', () => {
   });
 
   test('who may only look has no way to hold it', async () => {
-    const viewer = await openTab(browser);
+    const viewer = await stage.openTab();
     const { tab, close } = viewer;
     await tab.route('**/api/session*', async (route) => {
       const answer = await route.fetch();

@@ -1,30 +1,21 @@
 /** Stories of changes: rights, files in and out, many nodes at once, and the way back from each. */
 import { readFile } from 'node:fs/promises';
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { isBrowserMissing, openTab, startBrowser } from './browser.ts';
-import { buildPage, startWorld, type World } from './world.ts';
+import type { Page } from 'playwright-core';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { isBrowserMissing } from './browser.ts';
+import { useStage } from './stage.ts';
+import type { World } from './world.ts';
 
 describe.skipIf(isBrowserMissing())('changes', () => {
-  let browser: Browser;
+  const stage = useStage();
   let world: World;
-  const endings: (() => Promise<void>)[] = [];
 
   beforeAll(async () => {
-    const page = await buildPage();
-    endings.push(page.remove);
-    world = await startWorld({ pageFolder: page.folder, console: { write: true } });
-    endings.push(() => world.close());
-    browser = await startBrowser();
-    endings.push(() => browser.close());
-  });
-
-  afterAll(async () => {
-    for (const end of endings.reverse()) await end();
+    world = await stage.startWorld();
   });
 
   const at = async (path: string) => {
-    const opened = await openTab(browser);
+    const opened = await stage.openTab();
     await opened.tab.goto(world.url(path));
     await opened.tab.locator('.node.at').waitFor();
     return opened;
@@ -208,7 +199,7 @@ describe.skipIf(isBrowserMissing())('changes', () => {
 
   test('what the shell changes is in the audit with before and after, and can be taken back', async () => {
     await world.client.create('/typed', { data: 'before' });
-    const { tab, complaints, close } = await openTab(browser);
+    const { tab, complaints, close } = await stage.openTab();
     await tab.goto(world.url('/shell'));
     await tab.getByText('The commands of').waitFor();
     await tab.keyboard.type('set /typed after');

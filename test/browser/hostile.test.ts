@@ -6,9 +6,8 @@
  * CI looks at a sample. `HOSTILE=100000 npx vitest run --config test/browser/vitest.config.ts hostile` looks
  * at more, a thousand at a time, each thousand in a world of its own; with another seed by SEED=…
  */
-import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { isBrowserMissing, openTab, startBrowser } from './browser.ts';
+import { describe, expect, test } from 'vitest';
+import { isBrowserMissing } from './browser.ts';
 import { counted, harmOf, type Look, look } from './hostile-look.ts';
 import {
   changeAll,
@@ -21,7 +20,8 @@ import {
   run,
   slices,
 } from './hostile-payloads.ts';
-import { buildPage, startWorld, type World } from './world.ts';
+import { useStage } from './stage.ts';
+import { startWorld, type World } from './world.ts';
 
 const many = Number(process.env.HOSTILE ?? 40);
 const seed = Number(process.env.SEED ?? 20261115);
@@ -32,25 +32,11 @@ const alone = many > roundSize ? 10 : 40;
 const pageRows = 100;
 
 describe.skipIf(isBrowserMissing())(`${many} hostile names and data, seed ${seed}`, () => {
-  let browser: Browser;
-  let folder: string;
-  const endings: (() => Promise<void>)[] = [];
-
-  beforeAll(async () => {
-    const page = await buildPage();
-    folder = page.folder;
-    endings.push(page.remove);
-    browser = await startBrowser();
-    endings.push(() => browser.close());
-  });
-
-  afterAll(async () => {
-    for (const end of endings.reverse()) await end();
-  });
+  const stage = useStage();
 
   /** A tab that also remembers whatever it wanted from elsewhere. */
   const open = async (world: World, path: string) => {
-    const opened = await openTab(browser, { height: 1_600 });
+    const opened = await stage.openTab({ height: 1_600 });
     const { origin } = new URL(world.url('/'));
     opened.tab.on('request', (request) => {
       const url = new URL(request.url());
@@ -73,7 +59,7 @@ describe.skipIf(isBrowserMissing())(`${many} hostile names and data, seed ${seed
       timeout: 900_000,
     },
     async ({ payloads }) => {
-      const world = await startWorld({ pageFolder: folder, console: { write: true } });
+      const world = await startWorld({ pageFolder: stage.pageFolder, console: { write: true } });
       const planted = await plant(world, payloads);
       await changeAll(world.console.url, payloads);
       const { tab, complaints, close } = await open(world, '/overview');
@@ -100,7 +86,7 @@ describe.skipIf(isBrowserMissing())(`${many} hostile names and data, seed ${seed
   );
 
   test('what happens to them is told as text: changes, dialogs, toasts, audit, shell, palette', async () => {
-    const world = await startWorld({ pageFolder: folder, console: { write: true } });
+    const world = await startWorld({ pageFolder: stage.pageFolder, console: { write: true } });
     const payloads = payloadsOf(40, seed);
     await plant(world, payloads);
     const { tab, complaints, close } = await open(world, '/overview');

@@ -1,30 +1,19 @@
 /** Stories of Kafka's pages: who left the ISR and came back, leaders, offsets, lag, the rule of a replay. */
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { isBrowserMissing, openTab, startBrowser } from './browser.ts';
+import type { Page } from 'playwright-core';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { isBrowserMissing } from './browser.ts';
 import { faultsOf } from './faults.ts';
-import { buildPage, plantKafka, plantReplay, startWorld, type World } from './world.ts';
+import { useStage } from './stage.ts';
+import { plantKafka, plantReplay, type World } from './world.ts';
 
 describe.skipIf(isBrowserMissing())('Kafka', () => {
-  let browser: Browser;
+  const stage = useStage();
   let world: World;
-  let folder: string;
-  const endings: (() => Promise<void>)[] = [];
 
   beforeAll(async () => {
-    const page = await buildPage();
-    folder = page.folder;
-    endings.push(page.remove);
-    world = await startWorld({ pageFolder: folder, console: { write: true } });
-    endings.push(() => world.close());
-    endings.push(await plantKafka(world.server.address, world.lag));
-    endings.push(await plantReplay(world.server.address));
-    browser = await startBrowser();
-    endings.push(() => browser.close());
-  });
-
-  afterAll(async () => {
-    for (const end of endings.reverse()) await end();
+    world = await stage.startWorld();
+    stage.endsWith(await plantKafka(world.server.address, world.lag));
+    stage.endsWith(await plantReplay(world.server.address));
   });
 
   /** The newest entry of the audit with this word is taken back, after its diff was shown. */
@@ -36,7 +25,7 @@ describe.skipIf(isBrowserMissing())('Kafka', () => {
   const text = async (path: string) => (await world.client.get(path)).data?.toString();
 
   test('a broker goes and comes back: the timeline tells it, and its leaders are elected again', async () => {
-    const { tab, complaints, close } = await openTab(browser);
+    const { tab, complaints, close } = await stage.openTab();
     await tab.goto(world.url('/kafka?topic=orders'));
     const rows = tab.getByLabel('Partitions').locator('tbody tr');
     await expect.poll(() => rows.count()).toBe(6);
@@ -72,7 +61,7 @@ describe.skipIf(isBrowserMissing())('Kafka', () => {
   });
 
   test('a topic is marked with a star, and the filter for those is a URL', async () => {
-    const { tab, complaints, close } = await openTab(browser);
+    const { tab, complaints, close } = await stage.openTab();
     await tab.goto(world.url('/kafka'));
     await tab.getByRole('button', { name: 'favourite payments' }).click();
     await tab.getByRole('button', { name: 'favourites', exact: true }).click();
@@ -93,7 +82,7 @@ describe.skipIf(isBrowserMissing())('Kafka', () => {
       const path = `/consumers/stopped/offsets/orders/${partition}`;
       await world.client.create(path, { data: '10', parents: true });
     }
-    const { tab, complaints, close } = await openTab(browser);
+    const { tab, complaints, close } = await stage.openTab();
     await tab.goto(world.url('/groups?name=stopped'));
     await tab.getByText('never: nobody reads').first().waitFor();
     await tab.getByRole('button', { name: 'Offsets…' }).click();
@@ -118,7 +107,7 @@ describe.skipIf(isBrowserMissing())('Kafka', () => {
   });
 
   test('what a running group reads is left alone, and the page says why', async () => {
-    const { tab, close } = await openTab(browser);
+    const { tab, close } = await stage.openTab();
     await tab.goto(world.url('/groups?name=billing'));
     await tab.getByRole('button', { name: 'Offsets…' }).click();
     const dialog = tab.getByRole('dialog');
@@ -131,7 +120,7 @@ describe.skipIf(isBrowserMissing())('Kafka', () => {
   });
 
   test('a lag is told in records and in time, with whether it will go; without brokers it is unknown, and why', async () => {
-    const { tab, complaints, close } = await openTab(browser);
+    const { tab, complaints, close } = await stage.openTab();
     await tab.goto(world.url('/groups?name=billing'));
     const row = tab.getByLabel('Groups', { exact: true }).locator('tr', { hasText: 'billing' });
     await row.getByText('caught up').waitFor();
@@ -149,7 +138,7 @@ describe.skipIf(isBrowserMissing())('Kafka', () => {
   });
 
   test('the rule of a replay is changed from its page, and taken back', async () => {
-    const { tab, complaints, close } = await openTab(browser);
+    const { tab, complaints, close } = await stage.openTab();
     await tab.goto(world.url('/alignment?name=replay-jan'));
     await tab.getByText('period 5 min').first().waitFor();
     await tab.getByRole('button', { name: 'Change the rule…' }).click();

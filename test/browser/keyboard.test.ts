@@ -1,8 +1,9 @@
 /** Stories without a mouse: every page, every change; and what the eyes may choose: light, dark, a filter. */
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { isBrowserMissing, openTab, startBrowser } from './browser.ts';
-import { buildPage, plantNodes, startWorld, type World } from './world.ts';
+import type { Page } from 'playwright-core';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { isBrowserMissing } from './browser.ts';
+import { useStage } from './stage.ts';
+import { plantNodes, type World } from './world.ts';
 
 const pages: Readonly<Record<string, string>> = {
   o: 'overview',
@@ -19,23 +20,13 @@ const pages: Readonly<Record<string, string>> = {
 };
 
 describe.skipIf(isBrowserMissing())('without a mouse', () => {
-  let browser: Browser;
+  const stage = useStage();
   let world: World;
-  const endings: (() => Promise<void>)[] = [];
 
   beforeAll(async () => {
-    const page = await buildPage();
-    endings.push(page.remove);
-    world = await startWorld({ pageFolder: page.folder, console: { write: true } });
-    endings.push(() => world.close());
+    world = await stage.startWorld();
     await plantNodes(world.client);
     await world.client.create('/brokers/topics/orders', { parents: true });
-    browser = await startBrowser();
-    endings.push(() => browser.close());
-  });
-
-  afterAll(async () => {
-    for (const end of endings.reverse()) await end();
   });
 
   const textOf = async (path: string) => (await world.client.get(path)).data?.toString();
@@ -45,7 +36,7 @@ describe.skipIf(isBrowserMissing())('without a mouse', () => {
   };
 
   test('two keys lead from any page to any other', async () => {
-    const { tab, complaints, close } = await openTab(browser);
+    const { tab, complaints, close } = await stage.openTab();
     await ready(tab, '/overview');
     for (const [key, name] of Object.entries(pages)) {
       await tab.keyboard.press('Escape'); // the shell has the focus in its field
@@ -62,7 +53,7 @@ describe.skipIf(isBrowserMissing())('without a mouse', () => {
   });
 
   test('a node is made, edited, given other rights, marked and deleted by keys alone', async () => {
-    const { tab, complaints, close } = await openTab(browser);
+    const { tab, complaints, close } = await stage.openTab();
     await ready(tab, '/tree?path=/app');
     await tab.locator('.node.at', { hasText: 'app' }).waitFor();
     await tab.keyboard.press('n');
@@ -107,7 +98,7 @@ describe.skipIf(isBrowserMissing())('without a mouse', () => {
   });
 
   test('the bar above the tree takes the letters of a path, and an age', async () => {
-    const { tab, complaints, close } = await openTab(browser);
+    const { tab, complaints, close } = await stage.openTab();
     await ready(tab, '/tree');
     await tab.locator('.node').first().waitFor();
     await tab.keyboard.press('/');
@@ -132,7 +123,7 @@ describe.skipIf(isBrowserMissing())('without a mouse', () => {
   });
 
   test('the palette finds pages, paths and commands, and brings a command to the shell', async () => {
-    const { tab, complaints, close } = await openTab(browser);
+    const { tab, complaints, close } = await stage.openTab();
     await ready(tab, '/overview');
     await tab.keyboard.press('Control+k');
     await tab.keyboard.type('metr');
@@ -157,7 +148,7 @@ describe.skipIf(isBrowserMissing())('without a mouse', () => {
   });
 
   test('the shell can be typed into as soon as it is seen', async () => {
-    const { tab, complaints, close } = await openTab(browser);
+    const { tab, complaints, close } = await stage.openTab();
     await ready(tab, '/overview');
     // Who has the focus at the moment the field is there, not a frame later.
     const focused = tab.evaluate<string>(`new Promise((done) => {
@@ -176,7 +167,7 @@ describe.skipIf(isBrowserMissing())('without a mouse', () => {
 
   test('what is done as soon as it can be is not undone: a draft, a right, a path', async () => {
     await world.client.create('/quick', { data: 'old' });
-    const { tab, complaints, close } = await openTab(browser);
+    const { tab, complaints, close } = await stage.openTab();
     /** Does something in the page at the very moment that an element is there. */
     const atOnce = (selector: string, work: string) =>
       tab.evaluate<void>(`new Promise((done) => {
@@ -219,7 +210,7 @@ describe.skipIf(isBrowserMissing())('without a mouse', () => {
   });
 
   test('light and dark follow the system until somebody chooses, and the choice stays', async () => {
-    const { tab, close } = await openTab(browser, { dark: true });
+    const { tab, close } = await stage.openTab({ dark: true });
     await ready(tab, '/overview');
     const ground = () => tab.evaluate<string>('getComputedStyle(document.body).color');
     const dark = await ground();

@@ -2,59 +2,34 @@
  * Stories of what was asked for besides: command lines in the audit, terms of elections, settings and moves of
  * Kafka, charsets, versions that were seen, nodes carried from one cluster to another.
  */
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { writeContexts } from '../../src/cli/contexts.ts';
-import { type Client, connect } from '../../src/client/index.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
+import type { Client } from '../../src/client/index.ts';
 import { Election } from '../../src/recipes/index.ts';
-import { startServer } from '../../src/server/index.ts';
 import { runInProcess } from '../cli-run.ts';
-import { isBrowserMissing, openTab, startBrowser } from './browser.ts';
+import { isBrowserMissing } from './browser.ts';
 import { faultsOf } from './faults.ts';
-import { buildPage, plantNodes, startWorld, type World } from './world.ts';
+import { useStage } from './stage.ts';
+import { plantNodes, type World } from './world.ts';
 
 describe.skipIf(isBrowserMissing())('what else the pages do', () => {
-  let browser: Browser;
+  const stage = useStage();
   let world: World;
   let there: Client;
   let environment: Record<string, string>;
-  const endings: (() => Promise<void>)[] = [];
 
   beforeAll(async () => {
-    const home = await mkdtemp(join(tmpdir(), 'drover-more-'));
-    endings.push(() => rm(home, { recursive: true, force: true }));
-    const other = await startServer({ port: 0, inMemory: true, fourLetterWords: '*' });
-    endings.push(() => other.close());
-    there = await connect(other.address);
-    endings.push(() => there.close());
-    environment = { XDG_CONFIG_HOME: home, XDG_STATE_HOME: home };
-    const contexts = { staging: { servers: other.address } };
-    await writeContexts(environment, { version: 1, selected: null, previous: null, contexts });
-    const page = await buildPage();
-    endings.push(page.remove);
-    world = await startWorld({
-      pageFolder: page.folder,
-      console: { write: true },
-      open: { contexts: 'all', environment },
-    });
-    endings.push(() => world.close());
+    const elsewhere = await stage.startElsewhere((servers) => ({ staging: { servers } }));
+    there = elsewhere.client;
+    environment = { ...elsewhere.environment, XDG_STATE_HOME: elsewhere.home };
+    world = await stage.startWorld({ open: { contexts: 'all', environment } });
     await plantNodes(world.client);
-    browser = await startBrowser();
-    endings.push(() => browser.close());
-  });
-
-  afterAll(async () => {
-    for (const end of endings.reverse()) await end();
   });
 
   const text = async (path: string, client = world.client) =>
     (await client.get(path)).data?.toString();
 
   test('what a command line writes is in the audit by itself, with its diff, and is undone there', async () => {
-    const { tab, complaints, close } = await openTab(browser);
+    const { tab, complaints, close } = await stage.openTab();
     await tab.goto(world.url('/audit'));
     await tab.getByText('Command lines are those of this user').waitFor();
 
@@ -74,7 +49,7 @@ describe.skipIf(isBrowserMissing())('what else the pages do', () => {
   });
 
   test('an election shows who led when, and all of its terms are a URL', async () => {
-    const { tab, complaints, close } = await openTab(browser);
+    const { tab, complaints, close } = await stage.openTab();
     await world.client.create('/chosen');
     await tab.goto(world.url('/recipes'));
     await tab.getByRole('heading', { name: 'Recipes' }).waitFor();
@@ -107,7 +82,7 @@ describe.skipIf(isBrowserMissing())('what else the pages do', () => {
   });
 
   test('settings and moves of a Kafka cluster are on its page, as they change', async () => {
-    const { tab, complaints, close } = await openTab(browser);
+    const { tab, complaints, close } = await stage.openTab();
     const put = (path: string, value: object) =>
       world.client.create(path, { data: JSON.stringify(value), parents: true });
     await put('/brokers/topics/orders', {
@@ -138,7 +113,7 @@ describe.skipIf(isBrowserMissing())('what else the pages do', () => {
   });
 
   test('text is read and saved in the charset that was chosen, and earlier versions are at hand', async () => {
-    const { tab, complaints, close } = await openTab(browser);
+    const { tab, complaints, close } = await stage.openTab();
     await world.client.create('/latin', { data: Buffer.from('sch\xf6n', 'latin1') });
     await tab.goto(world.url('/tree?path=/latin&as=text'));
     await tab.getByText('Not UTF-8').waitFor();
@@ -162,7 +137,7 @@ describe.skipIf(isBrowserMissing())('what else the pages do', () => {
   });
 
   test('a node is taken with Ctrl C and pasted into another cluster, looked at before it is done', async () => {
-    const { tab, complaints, close } = await openTab(browser);
+    const { tab, complaints, close } = await stage.openTab();
     await tab.goto(world.url('/tree?path=/app/config'));
     await tab.locator('.node.at', { hasText: 'config' }).waitFor();
     await tab.keyboard.press('Control+c');
@@ -185,7 +160,7 @@ describe.skipIf(isBrowserMissing())('what else the pages do', () => {
   });
 
   test('a node that is dragged onto another is copied below it, looked at before it is done', async () => {
-    const { tab, complaints, close } = await openTab(browser);
+    const { tab, complaints, close } = await stage.openTab();
     await tab.goto(world.url('/tree?path=/app/motd'));
     const row = (name: string) => tab.getByRole('treeitem', { name }).first();
     await tab.locator('.node.at', { hasText: 'motd' }).waitFor();

@@ -2,40 +2,27 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { connect } from '../../src/client/index.ts';
 import { startServer } from '../../src/server/index.ts';
-import { isBrowserMissing, openTab, startBrowser } from './browser.ts';
-import { buildPage, consoleOf, startOwnWorld } from './world.ts';
+import { isBrowserMissing } from './browser.ts';
+import { useStage } from './stage.ts';
+import { consoleOf, startOwnWorld } from './world.ts';
 
 type OwnWorld = Awaited<ReturnType<typeof startOwnWorld>>;
 
 describe.skipIf(isBrowserMissing())('a server of our own', () => {
-  let browser: Browser;
+  const stage = useStage();
   let world: OwnWorld;
-  let folder: string;
-  let dataDir: string;
-  const endings: (() => Promise<void>)[] = [];
 
   beforeAll(async () => {
-    const page = await buildPage();
-    folder = page.folder;
-    endings.push(page.remove);
-    dataDir = await mkdtemp(join(tmpdir(), 'drover-own-'));
-    endings.push(() => rm(dataDir, { recursive: true, force: true }));
-    world = await startOwnWorld({ pageFolder: folder, dataDir });
-    endings.push(() => world.close());
-    browser = await startBrowser();
-    endings.push(() => browser.close());
-  });
-
-  afterAll(async () => {
-    for (const end of endings.reverse()) await end();
+    const dataDir = await stage.makeFolder('drover-own-');
+    world = await startOwnWorld({ pageFolder: stage.pageFolder, dataDir });
+    stage.endsWith(() => world.close());
   });
 
   const open = async (path: string) => {
-    const opened = await openTab(browser);
+    const opened = await stage.openTab();
     await opened.tab.goto(world.url(path));
     return opened;
   };
@@ -162,11 +149,11 @@ describe.skipIf(isBrowserMissing())('a server of our own', () => {
   test('a server that goes is stale since then, and when it is back the page goes on by itself', async () => {
     const directory = await mkdtemp(join(tmpdir(), 'drover-again-'));
     const first = await startServer({ port: 0, dataDir: directory });
-    const looking = await consoleOf(first.address, { pageFolder: folder });
+    const looking = await consoleOf(first.address, { pageFolder: stage.pageFolder });
     const before = await connect(first.address);
     await before.create('/kept', { data: 'before' });
     await before.close();
-    const { tab, close } = await openTab(browser);
+    const { tab, close } = await stage.openTab();
     await tab.goto(new URL('/tree?path=/kept', looking.url).href);
     await tab.getByText('before', { exact: true }).waitFor();
 

@@ -1,17 +1,10 @@
 /** Every page, on a world in which everything lives, in light and dark, without a complaint. */
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { isBrowserMissing, openTab, startBrowser } from './browser.ts';
+import type { Page } from 'playwright-core';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { isBrowserMissing } from './browser.ts';
 import { faultsOf } from './faults.ts';
-import {
-  buildPage,
-  plantKafka,
-  plantNodes,
-  plantRecipes,
-  plantReplay,
-  startWorld,
-  type World,
-} from './world.ts';
+import { useStage } from './stage.ts';
+import { plantKafka, plantNodes, plantRecipes, plantReplay, type World } from './world.ts';
 
 /** Each view and a text that only stands there when it has something to show. */
 const views: readonly (readonly [path: string, text: RegExp])[] = [
@@ -39,25 +32,15 @@ const views: readonly (readonly [path: string, text: RegExp])[] = [
 ];
 
 describe.skipIf(isBrowserMissing())('every page', () => {
-  let browser: Browser;
+  const stage = useStage();
   let world: World;
-  const endings: (() => Promise<void>)[] = [];
 
   beforeAll(async () => {
-    const page = await buildPage();
-    endings.push(page.remove);
-    world = await startWorld({ pageFolder: page.folder, console: { write: true } });
-    endings.push(() => world.close());
+    world = await stage.startWorld();
     await plantNodes(world.client);
-    endings.push(await plantRecipes(world.server.address));
-    endings.push(await plantKafka(world.server.address, world.lag));
-    endings.push(await plantReplay(world.server.address));
-    browser = await startBrowser();
-    endings.push(() => browser.close());
-  });
-
-  afterAll(async () => {
-    for (const end of endings.reverse()) await end();
+    stage.endsWith(await plantRecipes(world.server.address));
+    stage.endsWith(await plantKafka(world.server.address, world.lag));
+    stage.endsWith(await plantReplay(world.server.address));
   });
 
   const settled = async (tab: Page, path: string, text: RegExp) => {
@@ -68,7 +51,7 @@ describe.skipIf(isBrowserMissing())('every page', () => {
   };
 
   test.each(views)('%s shows what lives there', async (path, text) => {
-    const { tab, complaints, close } = await openTab(browser);
+    const { tab, complaints, close } = await stage.openTab();
     await settled(tab, path, text);
 
     expect(complaints).toEqual([]);
@@ -78,7 +61,7 @@ describe.skipIf(isBrowserMissing())('every page', () => {
   test.each([false, true])(
     'nothing serious stands in the way of anybody, dark %s',
     async (dark) => {
-      const { tab, close } = await openTab(browser, { dark });
+      const { tab, close } = await stage.openTab({ dark });
       const faults: string[] = [];
       for (const [path, text] of views) {
         await settled(tab, path, text);
@@ -101,7 +84,7 @@ describe.skipIf(isBrowserMissing())('every page', () => {
   );
 
   test('the keyboard alone reaches every page, the palette and the help', async () => {
-    const { tab, complaints, close } = await openTab(browser);
+    const { tab, complaints, close } = await stage.openTab();
     await settled(tab, '/overview', /Overview/);
     await tab.keyboard.press('g');
     await tab.keyboard.press('k');
@@ -124,13 +107,13 @@ describe.skipIf(isBrowserMissing())('every page', () => {
   });
 
   test('a filter is a URL: whoever is sent it sees the same', async () => {
-    const one = await openTab(browser);
+    const one = await stage.openTab();
     await settled(one.tab, '/recipes', /Deadlock/);
     await one.tab.keyboard.press('/');
     await one.tab.keyboard.type('shipping');
     await one.tab.waitForURL('**/recipes?q=shipping');
 
-    const other = await openTab(browser);
+    const other = await stage.openTab();
     await other.tab.goto(one.tab.url());
     await other.tab.locator('.panel').first().waitFor();
     expect(await other.tab.locator('section.panel h2').allInnerTexts()).toEqual([
@@ -141,7 +124,7 @@ describe.skipIf(isBrowserMissing())('every page', () => {
   });
 
   test('hostile names and data are text wherever they stand', async () => {
-    const { tab, complaints, close } = await openTab(browser);
+    const { tab, complaints, close } = await stage.openTab();
     await settled(tab, '/tree?path=/hostile&tab=children', /<img src=x onerror=alert\(1\)>/);
     await settled(
       tab,

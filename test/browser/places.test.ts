@@ -1,58 +1,32 @@
 /** Stories of several places: a context is switched to, stays in the address, and is copied to. */
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { writeContexts } from '../../src/cli/contexts.ts';
-import { type Client, connect } from '../../src/client/index.ts';
-import { type RunningServer, startServer } from '../../src/server/index.ts';
-import { isBrowserMissing, openTab, startBrowser } from './browser.ts';
+import type { Page } from 'playwright-core';
+import { beforeAll, describe, expect, test } from 'vitest';
+import type { Client } from '../../src/client/index.ts';
+import { isBrowserMissing } from './browser.ts';
 import { faultsOf } from './faults.ts';
-import { buildPage, plantNodes, startWorld, type World } from './world.ts';
+import { useStage } from './stage.ts';
+import { plantNodes, type World } from './world.ts';
 
 describe.skipIf(isBrowserMissing())('several places', () => {
-  let browser: Browser;
+  const stage = useStage();
   let world: World;
-  let other: RunningServer;
   let there: Client;
-  const endings: (() => Promise<void>)[] = [];
 
   beforeAll(async () => {
-    const home = await mkdtemp(join(tmpdir(), 'drover-places-'));
-    endings.push(() => rm(home, { recursive: true, force: true }));
-    other = await startServer({ port: 0, inMemory: true, fourLetterWords: '*' });
-    endings.push(() => other.close());
-    there = await connect(other.address);
-    endings.push(() => there.close());
+    const { client, environment } = await stage.startElsewhere((servers) => ({
+      staging: { servers },
+      prod: { servers, readOnly: true },
+    }));
+    there = client;
     await there.create('/elsewhere', { data: 'staging' });
-    const environment = { XDG_CONFIG_HOME: home };
-    const contexts = {
-      staging: { servers: other.address },
-      prod: { servers: other.address, readOnly: true },
-    };
-    await writeContexts(environment, { version: 1, selected: null, previous: null, contexts });
-    const page = await buildPage();
-    endings.push(page.remove);
-    world = await startWorld({
-      pageFolder: page.folder,
-      console: { write: true },
-      open: { contexts: 'all', environment },
-    });
-    endings.push(() => world.close());
+    world = await stage.startWorld({ open: { contexts: 'all', environment } });
     await plantNodes(world.client);
-    browser = await startBrowser();
-    endings.push(() => browser.close());
-  });
-
-  afterAll(async () => {
-    for (const end of endings.reverse()) await end();
   });
 
   test.each([false, true])(
     'nothing serious stands in the way in its dialogs, dark %s',
     async (dark) => {
-      const { tab, complaints, close } = await openTab(browser, { dark });
+      const { tab, complaints, close } = await stage.openTab({ dark });
       await tab.goto(world.url('/tree?path=/app/config'));
       await tab.getByRole('button', { name: 'Copy to…' }).click();
       await tab.getByLabel('Path there').fill('/never');
@@ -70,7 +44,7 @@ describe.skipIf(isBrowserMissing())('several places', () => {
   );
 
   test('the palette goes to a context by its name', async () => {
-    const { tab, complaints, close } = await openTab(browser);
+    const { tab, complaints, close } = await stage.openTab();
     await tab.goto(world.url('/overview'));
     await tab.getByText('Recent changes').waitFor();
     await tab.keyboard.press('Control+k');
@@ -90,7 +64,7 @@ describe.skipIf(isBrowserMissing())('several places', () => {
   };
 
   test('another context is one key away, live, and in the address of every page', async () => {
-    const { tab, complaints, close } = await openTab(browser);
+    const { tab, complaints, close } = await stage.openTab();
     await tab.goto(world.url('/tree?path=/app'));
     await tab.locator('.node.at').waitFor();
 
@@ -106,7 +80,7 @@ describe.skipIf(isBrowserMissing())('several places', () => {
     await tab.getByText('this console').first().waitFor();
     expect(await tab.title()).toBe('Sessions · staging · drover');
 
-    const sent = await openTab(browser);
+    const sent = await stage.openTab();
     await sent.tab.goto(tab.url().replace('sessions', 'tree'));
     await sent.tab.locator('.node', { hasText: 'elsewhere' }).waitFor();
     await sent.close();
@@ -120,7 +94,7 @@ describe.skipIf(isBrowserMissing())('several places', () => {
   });
 
   test('a context that is kept read-only says so and offers no change', async () => {
-    const { tab, complaints, close } = await openTab(browser);
+    const { tab, complaints, close } = await stage.openTab();
     await tab.goto(world.url('/tree?path=/elsewhere&context=prod'));
     await tab.getByText('staging', { exact: true }).first().waitFor();
 
@@ -134,7 +108,7 @@ describe.skipIf(isBrowserMissing())('several places', () => {
   });
 
   test('a context that is gone is said to be, and there is a way out', async () => {
-    const { tab, close } = await openTab(browser);
+    const { tab, close } = await stage.openTab();
     await tab.goto(world.url('/overview?context=gone'));
     await tab.getByText('there is no such context').waitFor();
 
@@ -146,7 +120,7 @@ describe.skipIf(isBrowserMissing())('several places', () => {
 
   test('a subtree is looked at, copied into another context and taken back', async () => {
     await there.create('/app', { data: 'theirs' });
-    const { tab, complaints, close } = await openTab(browser);
+    const { tab, complaints, close } = await stage.openTab();
     await tab.goto(world.url('/tree?path=/app'));
     await tab.getByRole('button', { name: 'Copy to…' }).click();
     const dialog = tab.getByRole('dialog');
@@ -179,7 +153,7 @@ describe.skipIf(isBrowserMissing())('several places', () => {
   });
 
   test('nothing can be copied into a context that is kept read-only', async () => {
-    const { tab, close } = await openTab(browser);
+    const { tab, close } = await stage.openTab();
     await tab.goto(world.url('/tree?path=/app/motd'));
     await tab.getByRole('button', { name: 'Copy to…' }).click();
     const dialog = tab.getByRole('dialog');

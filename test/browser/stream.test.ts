@@ -1,32 +1,20 @@
 /** Stories of what is live: changes that come by themselves, a stream that goes and comes back. */
-import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { isBrowserMissing, openTab, startBrowser } from './browser.ts';
-import { buildPage, consoleOf, plantNodes, startWorld, type World } from './world.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { isBrowserMissing } from './browser.ts';
+import { useStage } from './stage.ts';
+import { consoleOf, plantNodes, startWorld, type World } from './world.ts';
 
 describe.skipIf(isBrowserMissing())('the stream', () => {
-  let browser: Browser;
+  const stage = useStage();
   let world: World;
-  let folder: string;
-  const endings: (() => Promise<void>)[] = [];
 
   beforeAll(async () => {
-    const page = await buildPage();
-    folder = page.folder;
-    endings.push(page.remove);
-    world = await startWorld({ pageFolder: folder, console: { write: true } });
-    endings.push(() => world.close());
+    world = await stage.startWorld();
     await plantNodes(world.client);
-    browser = await startBrowser();
-    endings.push(() => browser.close());
-  });
-
-  afterAll(async () => {
-    for (const end of endings.reverse()) await end();
   });
 
   test('a change is on the page without a reload, in the tree, the node and the overview', async () => {
-    const { tab, complaints, close } = await openTab(browser);
+    const { tab, complaints, close } = await stage.openTab();
     await tab.goto(world.url('/tree?path=/app/motd'));
     await tab.getByText('be kind').waitFor();
 
@@ -45,10 +33,10 @@ describe.skipIf(isBrowserMissing())('the stream', () => {
 
   test('a console that goes is told as stale; when it is back, all is as it is now', async () => {
     const first = await consoleOf(world.server.address, {
-      pageFolder: folder,
+      pageFolder: stage.pageFolder,
       console: { write: true },
     });
-    const { tab, close } = await openTab(browser);
+    const { tab, close } = await stage.openTab();
     await tab.goto(new URL('/tree?path=/app/config', first.url).href);
     await tab.getByText('"retries": 3').waitFor();
 
@@ -56,7 +44,7 @@ describe.skipIf(isBrowserMissing())('the stream', () => {
     await tab.getByText('Stale since').waitFor();
     await world.client.set('/app/config', '{"retries":4}');
     const again = await consoleOf(world.server.address, {
-      pageFolder: folder,
+      pageFolder: stage.pageFolder,
       console: { write: true, port: first.port },
     });
 
@@ -73,7 +61,7 @@ describe.skipIf(isBrowserMissing())('the stream', () => {
 
   test('a node that goes while it is looked at says so', async () => {
     await world.client.create('/passing', { data: 'here' });
-    const { tab, close } = await openTab(browser);
+    const { tab, close } = await stage.openTab();
     await tab.goto(world.url('/tree?path=/passing'));
     await tab.getByText('here', { exact: true }).waitFor();
     await world.client.delete('/passing');
@@ -85,8 +73,12 @@ describe.skipIf(isBrowserMissing())('the stream', () => {
   });
 
   test('an empty tree offers the demo, and one click brings every page to life', async () => {
-    const empty = await startWorld({ pageFolder: folder, demo: true, console: { write: true } });
-    const { tab, complaints, close } = await openTab(browser);
+    const empty = await startWorld({
+      pageFolder: stage.pageFolder,
+      demo: true,
+      console: { write: true },
+    });
+    const { tab, complaints, close } = await stage.openTab();
     await tab.goto(empty.url('/overview'));
     await tab.getByRole('button', { name: 'Load the demo' }).click();
 

@@ -1,35 +1,24 @@
 /** Stories of the tree: found, edited, fought over, deleted, and long. */
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Page } from 'playwright-core';
+import { beforeAll, describe, expect, test } from 'vitest';
 import type { Client } from '../../src/client/index.ts';
-import { isBrowserMissing, openTab, startBrowser } from './browser.ts';
-import { buildPage, consoleOf, plantNodes, startWorld, type World } from './world.ts';
+import { isBrowserMissing } from './browser.ts';
+import { useStage } from './stage.ts';
+import { consoleOf, plantNodes, type World } from './world.ts';
 
 const many = 300_000;
 
 describe.skipIf(isBrowserMissing())('the tree', () => {
-  let browser: Browser;
+  const stage = useStage();
   let world: World;
-  let folder: string;
-  const endings: (() => Promise<void>)[] = [];
 
   beforeAll(async () => {
-    const page = await buildPage();
-    folder = page.folder;
-    endings.push(page.remove);
-    world = await startWorld({ pageFolder: folder, console: { write: true } });
-    endings.push(() => world.close());
+    world = await stage.startWorld();
     await plantNodes(world.client);
-    browser = await startBrowser();
-    endings.push(() => browser.close());
-  });
-
-  afterAll(async () => {
-    for (const end of endings.reverse()) await end();
   });
 
   const at = async (path: string) => {
-    const opened = await openTab(browser);
+    const opened = await stage.openTab();
     await opened.tab.goto(world.url(`/tree?path=${path}`));
     await opened.tab.locator('.node.at').waitFor();
     return opened;
@@ -136,7 +125,7 @@ describe.skipIf(isBrowserMissing())('the tree', () => {
   });
 
   test('a node that is not there yet stands in the tree as soon as it is', async () => {
-    const { tab, complaints, close } = await openTab(browser);
+    const { tab, complaints, close } = await stage.openTab();
     await tab.goto(world.url('/tree?path=/soon/there'));
     await tab.getByText('There is no such node').waitFor();
     await world.client.create('/soon/there', { parents: true, data: 'by now' });
@@ -163,8 +152,8 @@ describe.skipIf(isBrowserMissing())('the tree', () => {
   });
 
   test('read-only offers no change', async () => {
-    const looking = await consoleOf(world.server.address, { pageFolder: folder });
-    const { tab, close } = await openTab(browser);
+    const looking = await consoleOf(world.server.address, { pageFolder: stage.pageFolder });
+    const { tab, close } = await stage.openTab();
     await tab.goto(new URL('/tree?path=/app/config', looking.url).href);
     await tab.getByText('"retries": 3').waitFor();
 
@@ -179,10 +168,10 @@ describe.skipIf(isBrowserMissing())('the tree', () => {
 
   test('a token opens the page, and stays in no address', async () => {
     const guarded = await consoleOf(world.server.address, {
-      pageFolder: folder,
+      pageFolder: stage.pageFolder,
       console: { token: 'a-long-secret' },
     });
-    const { tab, close } = await openTab(browser);
+    const { tab, close } = await stage.openTab();
     await tab.goto(guarded.url);
     await tab.getByLabel('Token').fill('wrong-secret');
     await tab.getByRole('button', { name: 'Enter' }).click();
@@ -201,9 +190,9 @@ describe.skipIf(isBrowserMissing())('the tree', () => {
     await world.client.create('/big');
     await plantMany(world.client);
     // A console that has never heard of them, and a link that leads deep into them.
-    const fresh = await consoleOf(world.server.address, { pageFolder: folder });
+    const fresh = await consoleOf(world.server.address, { pageFolder: stage.pageFolder });
     const url = (path: string) => new URL(path, fresh.url).href;
-    const { tab, complaints, close } = await openTab(browser);
+    const { tab, complaints, close } = await stage.openTab();
     const asked: string[] = [];
     tab.on('request', (request) => {
       if (request.url().includes('path=%2Fbig&')) asked.push(request.url());

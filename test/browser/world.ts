@@ -17,6 +17,7 @@ import { type OpenConsole, openConsole } from '../../src/cli/console.ts';
 import { ConsoleDemo } from '../../src/cli/console-demo.ts';
 import { openServerConsole } from '../../src/cli/console-server.ts';
 import { Cast } from '../../src/cli/demo-kafka-cast.ts';
+import { startPassingServer } from '../../src/cli/passing-server.ts';
 import { type Client, connect } from '../../src/client/index.ts';
 import type { ConsoleOptions, RunningConsole } from '../../src/console/index.ts';
 import { NdjsonSource } from '../../src/kafka/index.ts';
@@ -62,13 +63,7 @@ export interface WorldOptions {
 type Ending = () => Promise<void>;
 
 export async function startWorld(options: WorldOptions): Promise<World> {
-  const server = await startServer({
-    port: 0,
-    inMemory: true,
-    fourLetterWords: '*',
-    extendedTypesEnabled: true,
-    limits: { connectionsPerAddressMax: 0 },
-  });
+  const server = await startPassingServer(0);
   const client = await connect(server.address);
   const lag: Lag = {};
   const demo = options.demo ? new ConsoleDemo(server.address, () => {}) : null;

@@ -6,7 +6,8 @@
 import { Reader, type Type } from '../../src/jute/index.ts';
 import { type Acl, ops, type Stat, WatcherEvent } from '../../src/protocol/index.ts';
 import { bodyOf, headerOf } from './decode.ts';
-import { decodeWelcome, type Said, type Session, type Transcript } from './play.ts';
+import type { Transcript } from './play.ts';
+import { decodeWelcome, type Said, type Session } from './play-line.ts';
 
 export interface Line {
   readonly text: string;

@@ -1,19 +1,12 @@
-/** Chance that can be had again: the same seed gives the same numbers, on every machine. */
+/** Chance that can be had again, as scripts are made of it. */
+
+import { seededWords } from '../random.ts';
 
 export class Random {
-  #state: number;
+  readonly #next: () => number;
 
   constructor(seed: number) {
-    this.#state = seed >>> 0;
-  }
-
-  /** Mulberry32: 32 bits of state are plenty for a script of some hundred commands. */
-  #next(): number {
-    this.#state = (this.#state + 0x6d2b79f5) >>> 0;
-    let t = this.#state;
-    t = Math.imul(t ^ (t >>> 15), t | 1);
-    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
-    return (t ^ (t >>> 14)) >>> 0;
+    this.#next = seededWords(seed);
   }
 
   /** 0 up to, not including, `end`. */

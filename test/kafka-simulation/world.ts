@@ -8,24 +8,15 @@
 
 import { setImmediate } from 'node:timers/promises';
 import type { Clock, Timer } from '../../src/support/index.ts';
+import { seeded } from '../random.ts';
+
+export { seeded };
 
 interface Entry {
   readonly atMs: number;
   readonly order: number;
   /** Undefined once it was cancelled: what it held is let go of long before its time. */
   run: (() => void) | undefined;
-}
-
-/** mulberry32: small, fast, and good enough to shuffle events. */
-export function seeded(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let t = state;
-    t = Math.imul(t ^ (t >>> 15), t | 1);
-    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
-    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
-  };
 }
 
 export class World {

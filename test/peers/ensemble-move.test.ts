@@ -18,9 +18,10 @@ import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { LocalEnsemble, localMembers } from '../../src/cli/ensemble.ts';
 import { importData } from '../../src/cli/ensemble-import.ts';
-import { type Client, type ClientOptions, connect } from '../../src/client/index.ts';
+import { type ClientOptions, connect } from '../../src/client/index.ts';
 import { startAdminServer, startServer } from '../../src/server/index.ts';
 import { runInProcess } from '../cli-run.ts';
+import { fill, picture } from './moving-data.ts';
 import { findZooKeepers, freePort, startApache, type ZooKeeperPeer } from './zookeeper.ts';
 
 const { found } = await findZooKeepers();
@@ -48,38 +49,6 @@ async function newEnsemble(peer: ZooKeeperPeer, size = 3): Promise<LocalEnsemble
   });
   ensembles.push(ensemble);
   return ensemble;
-}
-
-async function fill(zk: Client): Promise<void> {
-  const creator = [{ perms: 31, id: { scheme: 'auth', id: '' } }];
-  for (let i = 0; i < 300; i++) {
-    await zk.create(`/n${i}`, {
-      data: i % 11 === 0 ? null : `value ${i}`,
-      mode: i % 7 === 0 ? 'ephemeral' : 'persistent',
-      ...(i % 5 === 0 ? { acl: creator } : {}),
-    });
-    if (i % 3 === 0) await zk.set(`/n${i}`, 'changed');
-    if (i % 13 === 0) {
-      await zk.setAcl(`/n${i}`, [{ perms: 31, id: { scheme: 'world', id: 'anyone' } }]);
-    }
-    if (i % 17 === 0) await zk.delete(`/n${i}`);
-  }
-  await zk.create('/container', { mode: 'container' });
-  await zk.create('/container/child');
-  await zk.create('/ttl', { mode: 'persistentTtl', ttlMs: 1_000_000_000 });
-  await zk.create('/zürich', { data: '日本' });
-  for (let i = 0; i < 3; i++) await zk.create('/container/s-', { mode: 'persistentSequential' });
-}
-
-async function picture(zk: Client): Promise<Record<string, unknown>> {
-  await zk.sync('/');
-  const nodes: Record<string, unknown> = {};
-  for await (const { path } of zk.walk('/')) {
-    if (path.startsWith('/zookeeper')) continue;
-    const [{ data, stat }, { acl }] = await Promise.all([zk.get(path), zk.getAcl(path)]);
-    nodes[path] = { data: data?.toString('hex') ?? null, stat: stat.toObject(), acl };
-  }
-  return { nodes, ephemerals: (await zk.getEphemerals()).sort(), sessionId: zk.sessionId };
 }
 
 for (const peer of found) {

@@ -17,7 +17,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Client, connect, type Identity } from '../../src/client/index.ts';
-import { chance, type FaultKind, loseReply, pickKind } from './faults.ts';
+import { seeded } from '../random.ts';
+import { type FaultKind, loseReply, pickKind } from './faults.ts';
 import { Links } from './links.ts';
 import type { FromWorker, ToWorker } from './messages.ts';
 import { type FaultServer, killed, spawned, startFaultServer } from './processes.ts';
@@ -135,7 +136,7 @@ class World {
   }
 
   async run({ seed, faults, onFault }: CampaignOptions): Promise<Report> {
-    const random = chance(seed);
+    const random = seeded(seed);
     const looking = new AbortController();
     const looks = this.#look(looking.signal);
     for (let count = 1; count <= faults; count++) {

@@ -8,17 +8,6 @@ import type { Links } from './links.ts';
 const weights = { cut: 25, reset: 10, reply: 35, expire: 12, partition: 6, pause: 8, kill: 4 } as const;
 export type FaultKind = keyof typeof weights;
 
-/** Chance that can be had again: mulberry32. */
-export function chance(state: number): () => number {
-  let at = state;
-  return () => {
-    at = (at + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(at ^ (at >>> 15), 1 | at);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
 export function pickKind(dice: number): FaultKind {
   const all = Object.entries(weights) as [FaultKind, number][];
   let left = dice * all.reduce((sum, [, weight]) => sum + weight, 0);

@@ -3,10 +3,7 @@
  * Each is a story with a good end.
  */
 
-import { appendFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import {
   type AlignedBatch,
   type Aligner,
@@ -20,26 +17,12 @@ import {
 } from '../../src/align/index.ts';
 import type { ClientOptions } from '../../src/client/index.ts';
 import { NdjsonSource, type TopicDirectory } from '../../src/kafka/index.ts';
+import { base, minute, useAlignWorld } from '../align-world.ts';
 import { startZk, type Zk } from '../zk.ts';
 
-let directory: string;
-
-beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'align-flaws-'));
-});
-
-afterEach(() => rm(directory, { recursive: true }));
-
-const base = 1_700_000_040_000;
-const minute = 60_000;
+const world = useAlignWorld();
+const { partitions, append } = world;
 const paths = alignPaths('g');
-const file = (p: number) => join(directory, `t-${p}.ndjson`);
-const lines = (p: number, minutes: readonly number[]) =>
-  minutes.map((at) => `{"timestamp":${base + at * minute},"value":"${p}:${at}"}\n`).join('');
-
-async function partitions(...times: (readonly number[])[]): Promise<void> {
-  await Promise.all(times.map((minutes, p) => writeFile(file(p), lines(p, minutes))));
-}
 
 async function start(
   zk: Zk,
@@ -47,30 +30,11 @@ async function start(
   options: Partial<AlignOptions> & { follow?: boolean } = {},
   clientOptions: ClientOptions = {},
 ) {
-  const { follow = false, ...rest } = options;
-  const client = await zk.connect({ renew: true, ...clientOptions });
-  const source = new NdjsonSource({ directory, follow, pollMs: 10 });
-  const run = align(client, {
-    group: 'g',
-    source,
-    topics: { t: count },
-    mode: { period: '1m' },
-    debounceMs: 10,
-    ...rest,
-  });
+  const member = await world.start(zk, count, options, clientOptions);
   const seen: string[] = [];
-  const loop = read(run, seen);
+  const loop = read(member.run, seen);
   loop.catch(() => {}); // told to who waits for it
-  return {
-    client,
-    run,
-    seen,
-    loop,
-    async [Symbol.asyncDispose]() {
-      await run.close();
-      await source.close();
-    },
-  };
+  return { ...member, seen, loop };
 }
 
 async function read(run: Aligner, seen: string[]): Promise<void> {
@@ -124,7 +88,7 @@ test('a member whose session expires joins again by itself, and goes on', async 
 
   await zk.expire(a.client);
   await until(() => expect(new Set(a.seen).size).toBe(12));
-  await appendFile(file(0), lines(0, [9]));
+  await append(0, [9]);
   await until(() => expect(a.seen).toContain('0:9'));
 
   await until(async () => expect(await witness.children(paths.members)).toHaveLength(1));
@@ -222,7 +186,7 @@ test('a restart at the end of everything is not stalled by what it never read it
     expect(second.run.status().partitions.map(({ state }) => state)).toEqual(['idle', 'idle']),
   );
 
-  await appendFile(file(0), lines(0, [5]));
+  await append(0, [5]);
   await until(() => expect(second.seen).toEqual(['0:5']));
   await second.run.close();
   await second.loop;
@@ -300,7 +264,11 @@ test('without a link it goes on up to the limit it knows, and then waits; nothin
   let cut = false;
   const seen: string[] = [];
   const client = await zk.connect({ renew: true, sessionTimeoutMs: 10_000 });
-  const source = new NdjsonSource({ directory, follow: false, batchRecordsMax: 3 });
+  const source = new NdjsonSource({
+    directory: world.directory,
+    follow: false,
+    batchRecordsMax: 3,
+  });
   const mode = { period: '1m', lookAhead: 5 } as const;
   const run = align(client, { group: 'g', source, topics: { t: 2 }, mode, debounceMs: 10 });
   const check = ({ timesMs }: AlignedBatch) => {

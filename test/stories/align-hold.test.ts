@@ -1,13 +1,8 @@
 /** A replay is held by hand, let on period by period, and let go: while it runs, and from wherever. */
 
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import {
-  type Aligner,
   type AlignOptions,
-  align,
   Coordinator,
   continueAlignment,
   pauseAlignment,
@@ -17,42 +12,22 @@ import {
   stepAlignment,
 } from '../../src/align/index.ts';
 import type { Client } from '../../src/client/index.ts';
-import { NdjsonSource } from '../../src/kafka/index.ts';
+import { base, minute, type Run, useAlignWorld } from '../align-world.ts';
 import { startZk, type Zk } from '../zk.ts';
 
-let directory: string;
-
-beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'align-hold-'));
-});
-
-afterEach(() => rm(directory, { recursive: true }));
-
-const base = 1_700_000_040_000; // a whole minute
-const minute = 60_000;
+const world = useAlignWorld();
+const { partitions } = world;
 const at = (minutes: number) => base + minutes * minute;
 const until = (check: () => unknown) => vi.waitFor(check, { timeout: 20_000, interval: 20 });
 
-async function partitions(...times: (readonly number[])[]): Promise<void> {
-  const line = (p: number, m: number) => `{"timestamp":${at(m)},"value":"${p}:${m}"}\n`;
-  await Promise.all(
-    times.map((minutes, p) =>
-      writeFile(join(directory, `t-${p}.ndjson`), minutes.map((m) => line(p, m)).join('')),
-    ),
-  );
-}
-
 const upTo = (count: number, by = 0.5) => Array.from({ length: count }, (_, i) => i * by);
 
-interface Reader {
-  readonly client: Client;
-  readonly run: Aligner;
+interface Reader extends Run {
   /** Minutes as they were handed out. */
   readonly seen: number[];
   readonly ended: Promise<void>;
   /** No batch is handed out before this is opened. */
   open(): void;
-  [Symbol.asyncDispose](): Promise<void>;
 }
 
 /** Reads on only once it is opened, so that a pause can come before anything else. */
@@ -61,13 +36,9 @@ async function start(
   count: number,
   options: Partial<AlignOptions> & { follow?: boolean; isShut?: boolean } = {},
 ): Promise<Reader> {
-  const { follow = false, isShut = false, ...rest } = options;
-  const client = await zk.connect({ renew: true });
-  const source = new NdjsonSource({ directory, follow, pollMs: 10 });
-  const run = align(client, {
-    ...{ group: 'g', source, topics: { t: count }, mode: { period: '1m' }, debounceMs: 10 },
-    ...rest,
-  });
+  const { isShut = false, ...rest } = options;
+  const member = await world.start(zk, count, rest);
+  const { run } = member;
   const seen: number[] = [];
   let open = () => {};
   const gate = new Promise<void>((resolve) => {
@@ -83,12 +54,12 @@ async function start(
   };
   const ended = read();
   return {
-    ...{ client, run, seen, ended, open },
+    ...{ ...member, seen, ended, open },
     async [Symbol.asyncDispose]() {
       open();
       await run.close();
       await ended;
-      await source.close();
+      await member[Symbol.asyncDispose]();
     },
   };
 }

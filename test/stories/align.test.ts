@@ -1,14 +1,8 @@
 /** Many partitions, one clock: nobody runs ahead, nothing is lost, whoever comes, goes or falls over. */
 
-import { appendFile, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import {
   type AlignedBatch,
-  type Aligner,
-  type AlignOptions,
-  align,
   alignPaths,
   type Period,
   parseCut,
@@ -16,65 +10,12 @@ import {
   parseMember,
   setRule,
 } from '../../src/align/index.ts';
-import type { Client, ClientOptions } from '../../src/client/index.ts';
-import { NdjsonSource } from '../../src/kafka/index.ts';
-import { startZk, type Zk } from '../zk.ts';
+import { base, minute, type Run, useAlignWorld } from '../align-world.ts';
+import { startZk } from '../zk.ts';
 
-let directory: string;
-
-beforeEach(async () => {
-  directory = await mkdtemp(join(tmpdir(), 'align-'));
-});
-
-afterEach(() => rm(directory, { recursive: true }));
-
-const base = 1_700_000_040_000; // a whole minute
-const minute = 60_000;
+const { partitions, append, start } = useAlignWorld();
 const paths = alignPaths('g');
-
-/** Writes partitions of topic t: the minutes at which each has records. */
-async function partitions(...times: (readonly number[])[]): Promise<void> {
-  await Promise.all(
-    times.map((minutes, p) => writeFile(join(directory, `t-${p}.ndjson`), lines(p, minutes))),
-  );
-}
-
-const lines = (p: number, minutes: readonly number[]) =>
-  minutes.map((at) => `{"timestamp":${base + at * minute},"value":"${p}:${at}"}\n`).join('');
 const values = ({ records }: AlignedBatch) => records.map(({ value }) => String(value));
-
-interface Run {
-  readonly client: Client;
-  readonly run: Aligner;
-  [Symbol.asyncDispose](): Promise<void>;
-}
-
-async function start(
-  zk: Zk,
-  count: number,
-  options: Partial<AlignOptions> & { follow?: boolean } = {},
-  clientOptions: ClientOptions = {},
-): Promise<Run> {
-  const { follow = false, ...rest } = options;
-  const client = await zk.connect({ renew: true, ...clientOptions });
-  const source = new NdjsonSource({ directory, follow, pollMs: 10 });
-  const run = align(client, {
-    group: 'g',
-    source,
-    topics: { t: count },
-    mode: { period: '1m' },
-    debounceMs: 10,
-    ...rest,
-  });
-  return {
-    client,
-    run,
-    async [Symbol.asyncDispose]() {
-      await run.close();
-      await source.close();
-    },
-  };
-}
 
 async function collect(run: AsyncIterable<AlignedBatch>): Promise<string[]> {
   const seen: string[] = [];
@@ -167,7 +108,7 @@ test('nothing is handed out before everybody was heard of, and an idle partition
   expect(a.run.status().partitions.find(({ partition }) => partition === '1')?.state).toBe('idle');
 
   // Back from idle with its first record, also one of long ago.
-  await appendFile(join(directory, 't-1.ndjson'), lines(1, [1.5, 60]));
+  await append(1, [1.5, 60]);
   await vi.waitFor(() => expect(seen).toContain('1:60'), 10_000);
   await a.run.close();
   await loop;
@@ -228,7 +169,7 @@ test('while nothing changes, nothing is asked of ZooKeeper', async () => {
   await vi.waitFor(() => expect(a.run.status().records).toBe(2), 10_000);
   const before = await report();
 
-  await appendFile(join(directory, 't-1.ndjson'), lines(1, [0.1, 0.2, 0.3]));
+  await append(1, [0.1, 0.2, 0.3]);
   await vi.waitFor(() => expect(a.run.status().records).toBe(5), 10_000);
 
   // Three more records, and still the same minute: nobody needs to know.
@@ -259,10 +200,10 @@ test('the period can be changed, and switched off, while it runs', async () => {
 
   // On again: the limit is where it was, and never went back.
   await setRule(witness, 'g', { period: '1m' });
-  await appendFile(join(directory, 't-0.ndjson'), lines(0, [4]));
+  await append(0, [4]);
   await vi.waitFor(() => expect(a.run.limit?.rule.mode).toBe('period'), 10_000);
   expect(a.run.limit?.limitMs).toBe(base + 2 * minute);
-  await appendFile(join(directory, 't-1.ndjson'), lines(1, [9]));
+  await append(1, [9]);
   await vi.waitFor(() => expect(seen).toContain('0:4'), 10_000);
   await a.run.close();
   await loop;

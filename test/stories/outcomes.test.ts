@@ -8,38 +8,15 @@ import {
   unmarked,
   ZkError,
 } from '../../src/client/index.ts';
-import type { LinkFrame } from '../../src/testing/index.ts';
-import { reached, startZk, type Zk } from '../zk.ts';
+import { failureOf, loseReply } from '../faults.ts';
+import { reached, startZk } from '../zk.ts';
 
 const create2 = 15;
 const deleteOp = 2;
 const multiOp = 14;
 const getChildren = 8;
 
-/** Cuts the link when the first reply to a request of this op comes, which then does not arrive. */
-function loseReply(zk: Zk, code: number, times = 1): void {
-  let left = times;
-  const asked = new Set<string>();
-  const key = ({ connection, bytes }: LinkFrame) => `${connection} ${bytes.readInt32BE(0)}`;
-  zk.link.onFrame = (frame) => {
-    if (frame.index === 0) return 'pass';
-    if (frame.direction === 'toServer') {
-      if (frame.bytes.readInt32BE(4) === code) asked.add(key(frame));
-    } else if (left > 0 && asked.has(key(frame))) {
-      left -= 1;
-      return 'cut';
-    }
-    return 'pass';
-  };
-}
-
-const failure = (work: Promise<unknown>): Promise<ZkError> =>
-  work.then(
-    () => {
-      throw new Error('it was done');
-    },
-    (error) => error,
-  );
+const failure = failureOf<ZkError>;
 
 test('a write whose reply was lost has an unknown outcome, which is not a failure', async () => {
   await using zk = await startZk();
@@ -75,7 +52,7 @@ test('reads are asked again on the next link, and nobody notices', async () => {
   await using zk = await startZk();
   const client = await zk.connect();
   await client.create('/a', { data: 'x' });
-  loseReply(zk, 4, 3);
+  loseReply(zk, 4, { times: 3 });
 
   const read = await client.get('/a');
 
@@ -86,7 +63,7 @@ test('reads are asked again on the next link, and nobody notices', async () => {
 test('reads are asked again no more often than is allowed', async () => {
   await using zk = await startZk();
   const client = await zk.connect({ readRetries: 1, backoff: { firstMs: 1, maxMs: 1 } });
-  loseReply(zk, 4, 10);
+  loseReply(zk, 4, { times: 10 });
 
   const error = await failure(client.get('/'));
 
@@ -97,9 +74,9 @@ test('reads are asked again no more often than is allowed', async () => {
 test('a multi of checks alone changes nothing, and is asked again as a read is', async () => {
   await using zk = await startZk();
   const client = await zk.connect({ readRetries: 1, backoff: { firstMs: 1, maxMs: 1 } });
-  loseReply(zk, multiOp, 1);
+  loseReply(zk, multiOp);
   await client.barrier();
-  loseReply(zk, multiOp, 10);
+  loseReply(zk, multiOp, { times: 10 });
 
   const error = await failure(client.barrier());
 
@@ -110,7 +87,7 @@ test('a multi of checks alone changes nothing, and is asked again as a read is',
 test('a multi that would change something has an unknown outcome all the same', async () => {
   await using zk = await startZk();
   const client = await zk.connect();
-  loseReply(zk, multiOp, 10);
+  loseReply(zk, multiOp, { times: 10 });
 
   const work = client.multi([
     { op: 'check', path: '/' },
@@ -278,7 +255,7 @@ test('discard deletes for certain, also what is gone already', async () => {
   await using zk = await startZk();
   const [client, witness] = [await zk.connect(), await zk.witness()];
   await client.create('/a');
-  loseReply(zk, deleteOp, 3);
+  loseReply(zk, deleteOp, { times: 3 });
 
   await client.discard('/a');
   await client.discard('/a');

@@ -1,15 +1,10 @@
 import { expect, test } from 'vitest';
 import type { Client } from '../../src/client/index.ts';
 import { Barrier, type BarrierError, DoubleBarrier } from '../../src/recipes/index.ts';
+import { failureOf } from '../faults.ts';
 import { reached, startZk } from '../zk.ts';
 
-const failure = (work: Promise<unknown>): Promise<BarrierError> =>
-  work.then(
-    () => {
-      throw new Error('it was done');
-    },
-    (error) => error,
-  );
+const failure = failureOf<BarrierError>;
 
 /** What has happened so far, once every read that was sent before is answered. */
 async function settled(client: Client): Promise<void> {

@@ -8,36 +8,12 @@ import {
   SharedCount,
   SharedValue,
 } from '../../src/recipes/index.ts';
-import type { LinkFrame } from '../../src/testing/index.ts';
-import { reached, startZk, type Zk } from '../zk.ts';
+import { failureOf, loseReply } from '../faults.ts';
+import { reached, startZk } from '../zk.ts';
 
 const multi = 14;
 
-/** Cuts the link when the next reply to a request of this op comes, which then does not arrive. */
-function loseReply(zk: Zk, code: number, lost = () => {}): void {
-  let isDone = false;
-  const asked = new Set<string>();
-  const key = ({ connection, bytes }: LinkFrame) => `${connection} ${bytes.readInt32BE(0)}`;
-  zk.link.onFrame = (frame) => {
-    if (frame.index === 0 || isDone) return 'pass';
-    if (frame.direction === 'toServer') {
-      if (frame.bytes.readInt32BE(4) === code) asked.add(key(frame));
-      return 'pass';
-    }
-    if (!asked.has(key(frame))) return 'pass';
-    isDone = true;
-    lost();
-    return 'cut';
-  };
-}
-
-const failure = (work: Promise<unknown>): Promise<CounterError> =>
-  work.then(
-    () => {
-      throw new Error('it was done');
-    },
-    (error) => error,
-  );
+const failure = failureOf<CounterError>;
 
 const quick = { backoff: { firstMs: 1, maxMs: 10 } };
 
@@ -108,7 +84,7 @@ test('an increment whose reply was lost is made once, also when others count on 
   const [client, witness] = [await zk.connect(quick), await zk.witness()];
   const [mine, theirs] = [new Counter(client, '/c'), new Counter(witness, '/c')];
   await mine.increment();
-  loseReply(zk, multi, () => zk.link.refuse());
+  loseReply(zk, multi, { lost: () => zk.link.refuse() });
 
   const counting = mine.increment();
   await reached(client, 'suspended');
@@ -125,7 +101,7 @@ test('an increment of a session that ended is unknown only where the node cannot
   const [mine, theirs] = [new AtomicLong(client, '/c'), new AtomicLong(witness, '/c')];
   await mine.increment();
   const cutAndExpire = async (isDone: boolean) => {
-    if (isDone) loseReply(zk, multi, () => zk.link.refuse());
+    if (isDone) loseReply(zk, multi, { lost: () => zk.link.refuse() });
     else {
       zk.link.onFrame = ({ direction, index, bytes }) => {
         if (direction !== 'toServer' || index === 0 || bytes.readInt32BE(4) !== multi)

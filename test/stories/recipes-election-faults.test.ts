@@ -4,9 +4,10 @@
  */
 
 import { expect, test, vi } from 'vitest';
-import { type Client, connect } from '../../src/client/index.ts';
+import type { Client } from '../../src/client/index.ts';
 import { Election } from '../../src/recipes/election.ts';
-import { Link, MovableClock } from '../../src/testing/index.ts';
+import { type Apart, connectApart } from '../faults.ts';
+import { seeded } from '../random.ts';
 import { startZk, type Zk } from '../zk.ts';
 
 const seed = Number(process.env.DROVER_SEED ?? 20_261);
@@ -19,22 +20,15 @@ interface Event {
   readonly epoch: bigint;
 }
 
-interface Voter {
+interface Voter extends Apart {
   readonly id: string;
-  readonly link: Link;
-  readonly clock: MovableClock;
-  readonly client: Client;
   election: Election;
 }
 
 async function voter(zk: Zk, id: string, history: Event[]): Promise<Voter> {
-  const [address, chroot] = zk.directAddress.split(/(?=\/)/, 2) as [string, string];
-  const [host, port] = address.split(':') as [string, string];
-  const link = await Link.to({ host, port: Number(port) });
-  const clock = new MovableClock();
-  const options = { renew: true, sessionTimeoutMs: timeoutMs, clock };
-  const client = await connect(link.address + chroot, options);
-  const one = { id, link, clock, client, election: new Election(client, '/e', { id }) };
+  const apart = await connectApart(zk, timeoutMs);
+  const { client } = apart;
+  const one = { id, ...apart, election: new Election(client, '/e', { id }) };
   void stand(one, history);
   return one;
 }
@@ -57,16 +51,6 @@ async function stand(one: Voter, history: Event[]): Promise<void> {
   } catch (error) {
     if ((error as { code?: string }).code !== 'SESSION_EXPIRED') throw error;
   }
-}
-
-function randomOf(start: number): () => number {
-  let state = start >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
 }
 
 type Fault = (one: Voter, zk: Zk, witness: Client) => Promise<void>;
@@ -128,7 +112,7 @@ test.each([
     const witness = await zk.witness();
     const history: Event[] = [];
     const voters = await Promise.all(['a', 'b', 'c'].map((id) => voter(zk, id, history)));
-    const random = randomOf(seed);
+    const random = seeded(seed);
     const names = Object.keys(table);
     const done: string[] = [];
     const where = () => `seed ${seed}, faults ${done.join(' ')}`;

@@ -4,15 +4,10 @@ import {
   type GatheringMember,
   GatheringQueue,
 } from '../../src/recipes/index.ts';
+import { failureOf } from '../faults.ts';
 import { startZk } from '../zk.ts';
 
-const failure = (work: Promise<unknown>): Promise<BarrierError> =>
-  work.then(
-    () => {
-      throw new Error('it was done');
-    },
-    (error) => error,
-  );
+const failure = failureOf<BarrierError>;
 
 test('nobody starts before all are there; then each starts when the one before it has left', async () => {
   await using zk = await startZk();

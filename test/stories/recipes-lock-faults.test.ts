@@ -10,21 +10,11 @@ import { expect, onTestFailed, test } from 'vitest';
 import { type Client, isZkError } from '../../src/client/index.ts';
 import { type Grant, Lock, LockTimeoutError, NotHeldError } from '../../src/recipes/index.ts';
 import { loseReply, opCodes, watchedPaths } from '../faults.ts';
+import { seeded } from '../random.ts';
 import { startZk } from '../zk.ts';
 
 const faultsWanted = Number(process.env.DROVER_FAULTS ?? 50);
 const seed = Number(process.env.DROVER_SEED ?? Date.now() % 2 ** 31);
-
-/** Chance that can be had again: mulberry32. */
-function chance(state: number): () => number {
-  let at = state;
-  return () => {
-    at = (at + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(at ^ (at >>> 15), 1 | at);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
 
 class Record {
   readonly broken: string[] = [];
@@ -67,7 +57,7 @@ test(
   async () => {
     onTestFailed(() => console.error(`DROVER_SEED=${seed} DROVER_FAULTS=${faultsWanted}`));
     await using zk = await startZk();
-    const random = chance(seed);
+    const random = seeded(seed);
     const pick = <T>(from: readonly T[]): T => from[Math.floor(random() * from.length)]!;
     const witness = await zk.witness();
     await witness.create('/counter', { data: '0' });

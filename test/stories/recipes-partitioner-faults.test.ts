@@ -4,9 +4,10 @@
  */
 
 import { expect, test, vi } from 'vitest';
-import { type Client, connect } from '../../src/client/index.ts';
+import type { Client } from '../../src/client/index.ts';
 import { Partitioner } from '../../src/recipes/partitioner.ts';
-import { Link, MovableClock } from '../../src/testing/index.ts';
+import { type Apart, connectApart } from '../faults.ts';
+import { seeded } from '../random.ts';
 import { startZk, type Zk } from '../zk.ts';
 
 const seed = Number(process.env.DROVER_SEED ?? 20_262);
@@ -21,24 +22,16 @@ interface Event {
   readonly token: bigint;
 }
 
-interface Worker {
+interface Worker extends Apart {
   readonly name: string;
-  readonly link: Link;
-  readonly clock: MovableClock;
-  readonly client: Client;
   readonly working: Set<string>;
   readonly history: Event[];
   partitioner: Partitioner | undefined;
 }
 
 async function worker(zk: Zk, name: string, history: Event[]): Promise<Worker> {
-  const [address, chroot] = zk.directAddress.split(/(?=\/)/, 2) as [string, string];
-  const [host, port] = address.split(':') as [string, string];
-  const link = await Link.to({ host, port: Number(port) });
-  const clock = new MovableClock();
-  const options = { renew: true, sessionTimeoutMs: timeoutMs, clock };
-  const client = await connect(link.address + chroot, options);
-  const one = { name, link, clock, client, history };
+  const apart = await connectApart(zk, timeoutMs);
+  const one = { name, ...apart, history };
   const made: Worker = { ...one, working: new Set(), partitioner: undefined };
   join(made);
   return made;
@@ -61,16 +54,6 @@ function join(one: Worker): void {
       else signal.addEventListener('abort', told, { once: true });
     });
   });
-}
-
-function randomOf(start: number): () => number {
-  let state = start >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
 }
 
 type Fault = (one: Worker, zk: Zk, witness: Client) => Promise<void>;
@@ -128,7 +111,7 @@ test.each([
     const history: Event[] = [];
     const names = ['a', 'b', 'c', 'd'];
     const workers = await Promise.all(names.map((name) => worker(zk, name, history)));
-    const random = randomOf(seed);
+    const random = seeded(seed);
     const kinds = Object.keys(table);
     const done: string[] = [];
     const where = () => `seed ${seed}, faults ${done.join(' ')}`;

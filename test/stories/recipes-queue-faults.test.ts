@@ -2,37 +2,12 @@ import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import type { Client } from '../../src/client/index.ts';
 import { Queue, QueueError, type QueueItem } from '../../src/recipes/index.ts';
-import type { LinkFrame } from '../../src/testing/index.ts';
+import { failureOf, loseReply } from '../faults.ts';
 import { reached, startZk, type Zk } from '../zk.ts';
 
 const multi = 14;
 
-/** Cuts the link when a reply to a request of this op comes, which then does not arrive. */
-function loseReply(zk: Zk, code: number, { after = 0, lost = () => {} } = {}): void {
-  let left = after;
-  let isDone = false;
-  const asked = new Set<string>();
-  const key = ({ connection, bytes }: LinkFrame) => `${connection} ${bytes.readInt32BE(0)}`;
-  zk.link.onFrame = (frame) => {
-    if (frame.index === 0 || isDone) return 'pass';
-    if (frame.direction === 'toServer') {
-      if (frame.bytes.readInt32BE(4) === code) asked.add(key(frame));
-      return 'pass';
-    }
-    if (!asked.has(key(frame)) || left-- > 0) return 'pass';
-    isDone = true;
-    lost();
-    return 'cut';
-  };
-}
-
-const failure = (work: Promise<unknown>): Promise<QueueError> =>
-  work.then(
-    () => {
-      throw new Error('it was done');
-    },
-    (error) => error,
-  );
+const failure = failureOf<QueueError>;
 
 const text = ({ data }: { data: Buffer | null }) => String(data);
 

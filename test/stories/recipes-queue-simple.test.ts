@@ -1,14 +1,9 @@
 import { expect, test } from 'vitest';
 import { type QueueError, SimpleQueue } from '../../src/recipes/index.ts';
+import { failureOf } from '../faults.ts';
 import { startZk } from '../zk.ts';
 
-const failure = (work: Promise<unknown>): Promise<QueueError> =>
-  work.then(
-    () => {
-      throw new Error('it was done');
-    },
-    (error) => error,
-  );
+const failure = failureOf<QueueError>;
 
 test('what is put is removed as it is taken, in its order, under Curator’s names', async () => {
   await using zk = await startZk();

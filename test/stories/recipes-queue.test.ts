@@ -7,6 +7,7 @@ import {
   type QueueOptions,
 } from '../../src/recipes/index.ts';
 import { ManualClock } from '../../src/support/index.ts';
+import { failureOf } from '../faults.ts';
 import { startZk, type Zk } from '../zk.ts';
 
 const layouts = ['buckets', 'curator'] as const;
@@ -22,13 +23,7 @@ async function drain(queue: Queue): Promise<string[]> {
   return all;
 }
 
-const failure = (work: Promise<unknown>): Promise<QueueError> =>
-  work.then(
-    () => {
-      throw new Error('it was done');
-    },
-    (error) => error,
-  );
+const failure = failureOf<QueueError>;
 
 /** Two processes: each has a client and a queue of its own. */
 async function pair(zk: Zk, options: QueueOptions = {}) {

@@ -4,25 +4,13 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Client } from '../../src/client/index.ts';
 import { LockUpgradeError, ReadWriteLock, type SharedGrant } from '../../src/recipes/index.ts';
-import { loseReply, opCodes, watchedPaths } from '../faults.ts';
+import { loseReply, opCodes, watchedPaths, watchFor } from '../faults.ts';
 import { startZk } from '../zk.ts';
 
 const path = '/locks/table';
 
 const lineOf = (client: Client, count: number, at = path) =>
   expect.poll(() => client.children(at).catch(() => []), { timeout: 15_000 }).toHaveLength(count);
-
-/** Whether it has been granted by now, as far as the server has said anything. */
-function watchFor(waiting: Promise<SharedGrant>) {
-  const state = { isGranted: false, waiting };
-  void waiting.then(
-    () => {
-      state.isGranted = true;
-    },
-    () => {},
-  );
-  return state;
-}
 
 test('readers have it together, a writer has it alone, and nodes are named as Curator names them', async () => {
   await using zk = await startZk();

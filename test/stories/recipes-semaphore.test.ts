@@ -3,14 +3,9 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Client } from '../../src/client/index.ts';
-import {
-  type GrantSet,
-  LockTimeoutError,
-  Semaphore,
-  SemaphoreMutex,
-} from '../../src/recipes/index.ts';
+import { LockTimeoutError, Semaphore, SemaphoreMutex } from '../../src/recipes/index.ts';
 import { MovableClock } from '../../src/testing/index.ts';
-import { loseReply, opCodes, watchedPaths } from '../faults.ts';
+import { loseReply, opCodes, watchedPaths, watchFor } from '../faults.ts';
 import { startZk } from '../zk.ts';
 
 const path = '/semaphores/db';
@@ -23,17 +18,6 @@ const int = (value: number) => {
   bytes.writeInt32BE(value);
   return bytes;
 };
-
-function watchFor(waiting: Promise<GrantSet>) {
-  const state = { isGranted: false, waiting };
-  void waiting.then(
-    () => {
-      state.isGranted = true;
-    },
-    () => {},
-  );
-  return state;
-}
 
 /** Resolves once one waits for room: it is alone in line and watches the leases. */
 const waitsForRoom = (client: Client, watches: number) =>

@@ -1,6 +1,6 @@
 /** Nodes of a layout that could not be understood, each with why. */
 import { plural, visible } from './format.ts';
-import { href } from './router.ts';
+import { NodeLink } from './node-link.tsx';
 
 export function Problems(props: {
   readonly list: readonly { readonly path: string; readonly why: string }[];
@@ -11,10 +11,7 @@ export function Problems(props: {
       <ul>
         {props.list.slice(0, 20).map(({ path, why }) => (
           <li key={path}>
-            <a class="mono" href={href('tree', { path })}>
-              {visible(path)}
-            </a>
-            : {visible(why)}
+            <NodeLink path={path} />: {visible(why)}
           </li>
         ))}
       </ul>

@@ -41,7 +41,7 @@ import {
   type RdKafkaWatermarks,
   recordOf,
 } from './confluent-face.ts';
-import { QueueReader } from './queue-reader.ts';
+import { QueueReader, refuseOutside } from './queue-reader.ts';
 
 export type {
   ConfluentSourceOptions,
@@ -386,12 +386,6 @@ export class ConfluentSource implements RecordSource {
 /** Heard of so long ago that it is looked at next. */
 const suspected = Number.NEGATIVE_INFINITY;
 const lost: ReadonlySet<string> = new Set(['OFFSET_OUT_OF_RANGE', 'NO_PARTITION']);
-
-function refuseOutside(id: PartitionId, at: bigint, { earliest, latest }: OffsetBounds): void {
-  if (at >= earliest && at <= latest) return;
-  const message = `${id.topic}/${id.partition} holds ${earliest} to ${latest}, not ${at}`;
-  throw new ReaderError('OFFSET_OUT_OF_RANGE', message);
-}
 
 function placeOf({ at, reader }: Entry): RdKafkaPartition {
   return { ...at, offset: Number(reader.expected) };

@@ -9,6 +9,7 @@
 import { type PartitionId, partitionNumber } from '../partition.ts';
 import { ReaderError, type RecordSource } from '../reader.ts';
 import type { KafkaJsAdmin } from './kafkajs-face.ts';
+import { loadKafkaJs } from './kafkajs-load.ts';
 
 export type OffsetSource = Pick<RecordSource, 'bounds' | 'offsetForTime' | 'close'>;
 
@@ -28,10 +29,7 @@ export async function openKafkaJsOffsets(
   brokers: readonly string[],
   { keptMs = 1_000, timeoutMs = 5_000 }: KafkaJsOffsetsOptions = {},
 ): Promise<OffsetSource | null> {
-  const kafkajs = await import('kafkajs').catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ERR_MODULE_NOT_FOUND') return null;
-    throw error;
-  });
+  const kafkajs = await loadKafkaJs();
   if (kafkajs === null) return null;
   const kafka = new kafkajs.Kafka({
     clientId: 'drover',

@@ -15,6 +15,7 @@ import {
 } from '../reader.ts';
 import { KafkaJsSource } from './kafkajs.ts';
 import type { KafkaJs } from './kafkajs-face.ts';
+import { loadKafkaJs } from './kafkajs-load.ts';
 
 export interface OpenedTopics {
   readonly source: RecordSource;
@@ -27,10 +28,7 @@ export async function openKafkaJsSource(
   names: readonly string[],
   { isBounded = false }: { readonly isBounded?: boolean } = {},
 ): Promise<OpenedTopics | null> {
-  const kafkajs = await import('kafkajs').catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ERR_MODULE_NOT_FOUND') return null;
-    throw error;
-  });
+  const kafkajs = await loadKafkaJs();
   if (kafkajs === null) return null;
   const kafka = new kafkajs.Kafka({
     clientId: 'drover',

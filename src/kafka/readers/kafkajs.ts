@@ -33,7 +33,7 @@ import type {
   KafkaJsConsumer,
   KafkaJsMessage,
 } from './kafkajs-face.ts';
-import { QueueReader } from './queue-reader.ts';
+import { QueueReader, refuseOutside } from './queue-reader.ts';
 
 export interface KafkaJsSourceOptions {
   /** Groups are named by this and a UUID. `drover-reader`. */
@@ -82,7 +82,7 @@ export class KafkaJsSource implements RecordSource {
     const partition = partitionNumber(id);
     const bounds = await this.bounds(id);
     const at = typeof from === 'bigint' ? from : bounds[from];
-    if (at < bounds.earliest || at > bounds.latest) throw outOfRange(id, at, bounds);
+    refuseOutside(id, at, bounds);
     const entry = this.#topicOf(topic);
     await entry.started;
     signal?.throwIfAborted();
@@ -315,11 +315,4 @@ function recordOf({ offset, timestamp, key, value, headers }: KafkaJsMessage): K
     value: value ?? null,
     ...(headers && { headers: headers as NonNullable<KafkaRecord['headers']> }),
   };
-}
-
-function outOfRange(id: PartitionId, at: bigint, { earliest, latest }: OffsetBounds): ReaderError {
-  return new ReaderError(
-    'OFFSET_OUT_OF_RANGE',
-    `${id.topic}/${id.partition} holds ${earliest} to ${latest}, not ${at}`,
-  );
 }

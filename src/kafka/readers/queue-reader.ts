@@ -9,7 +9,13 @@
 import { ArgumentError } from '../../client/index.ts';
 import { type Deferred, deferred } from '../../support/index.ts';
 import type { PartitionId } from '../partition.ts';
-import type { KafkaRecord, PartitionReader, RecordBatch } from '../reader.ts';
+import {
+  type KafkaRecord,
+  type OffsetBounds,
+  type PartitionReader,
+  ReaderError,
+  type RecordBatch,
+} from '../reader.ts';
 
 export interface QueueReaderHooks {
   readonly onFull: () => void;
@@ -192,4 +198,15 @@ export class QueueReader implements PartitionReader {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }
+}
+
+/** An offset that the partition does not hold, and that is not its end either, is never read from. */
+export function refuseOutside(
+  id: PartitionId,
+  at: bigint,
+  { earliest, latest }: OffsetBounds,
+): void {
+  if (at >= earliest && at <= latest) return;
+  const message = `${id.topic}/${id.partition} holds ${earliest} to ${latest}, not ${at}`;
+  throw new ReaderError('OFFSET_OUT_OF_RANGE', message);
 }

@@ -5,9 +5,10 @@ import { asText, fromBase64 } from '../decode.ts';
 import { Diff } from '../edit.tsx';
 import { count, plural, time, visible } from '../format.ts';
 import { canWrite, session, useAnswer } from '../live.ts';
+import { NodeLink } from '../node-link.tsx';
 import { closeDialog, Dialog, openDialog, tell } from '../overlay.tsx';
 import { offsetParam, Pager, pageSize } from '../pager.tsx';
-import { href, param } from '../router.ts';
+import { param } from '../router.ts';
 import { at, post } from '../transport.ts';
 import { Badge, Empty, Filter, Head, Table } from '../ui.tsx';
 
@@ -101,9 +102,7 @@ const columns = [
     by: (row: AuditEntry) => row.path,
     cell: (row: AuditEntry) => (
       <>
-        <a class="mono" href={href('tree', { path: row.path })}>
-          {visible(row.path)}
-        </a>
+        <NodeLink path={row.path} />
         {row.count > 1 ? <span class="soft"> and {plural(row.count - 1, 'more')}</span> : null}
         {row.note === null ? null : <div class="soft mono">{visible(row.note)}</div>}
       </>

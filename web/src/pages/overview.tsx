@@ -7,8 +7,9 @@ import type {
   ServerView,
 } from '../../../src/console/api.ts';
 import { DemoOffer } from '../demo.tsx';
-import { ago, bytes, count, ms, plural, rate, visible } from '../format.ts';
+import { ago, bytes, count, ms, plural, rate } from '../format.ts';
 import { changes, findings, nowMs, points, servers, useAnswer } from '../live.ts';
+import { NodeLink } from '../node-link.tsx';
 import { href } from '../router.ts';
 import { serverTone } from '../server-tone.ts';
 import { Badge, Empty, Facts, Head, Panel, Sparkline } from '../ui.tsx';
@@ -95,9 +96,7 @@ export function View() {
                       </Badge>
                     </td>
                     <td>
-                      <a class="mono" href={href('tree', { path: change.path })}>
-                        {visible(change.path)}
-                      </a>
+                      <NodeLink path={change.path} />
                     </td>
                     <td class="num soft">{ago(change.atMs, nowMs.value)}</td>
                   </tr>

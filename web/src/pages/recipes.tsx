@@ -7,6 +7,7 @@ import type {
 } from '../../../src/console/api.ts';
 import { count, duration, plural, visible } from '../format.ts';
 import { useAnswer } from '../live.ts';
+import { NodeLink } from '../node-link.tsx';
 import { href, param, turn } from '../router.ts';
 import { LastTerms, Terms } from '../terms.tsx';
 import { at } from '../transport.ts';
@@ -73,8 +74,8 @@ export function View() {
           <ul>
             {circle.map((step) => (
               <li key={step.session}>
-                <code>{step.session}</code> holds <Path path={step.holds} /> and waits for{' '}
-                <Path path={step.waitsFor} />
+                <code>{step.session}</code> holds <NodeLink path={step.holds} /> and waits for{' '}
+                <NodeLink path={step.waitsFor} />
               </li>
             ))}
           </ul>
@@ -102,19 +103,11 @@ export function View() {
   );
 }
 
-function Path(props: { readonly path: string }) {
-  return (
-    <a class="mono" href={href('tree', { path: props.path })}>
-      {visible(props.path)}
-    </a>
-  );
-}
-
 function Recipe({ recipe }: { readonly recipe: RecipeView }) {
   const rest = recipe.holding + recipe.waiting - Math.min(recipe.contenders.length, seatsShown);
   return (
     <Panel
-      title={<Path path={recipe.path} />}
+      title={<NodeLink path={recipe.path} />}
       aside={<Badge tone="accent">{names[recipe.kind]}</Badge>}
     >
       <div class="stack">

@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks';
 import type { ClientRow, SessionDetail, SessionsView } from '../../../src/console/api.ts';
 import { ago, count, duration, ms, visible } from '../format.ts';
 import { canWrite, nowMs, useAnswer } from '../live.ts';
+import { NodeLink } from '../node-link.tsx';
 import { closeDialog, Dialog, openDialog, tell } from '../overlay.tsx';
 import { offsetParam, Pager, pageSize } from '../pager.tsx';
 import { href, param, turn } from '../router.ts';
@@ -196,9 +197,7 @@ function Paths(props: { readonly title: string; readonly list: readonly string[]
       <ul>
         {props.list?.slice(0, 100).map((path) => (
           <li key={path}>
-            <a class="mono" href={href('tree', { path })}>
-              {visible(path)}
-            </a>
+            <NodeLink path={path} />
           </li>
         ))}
       </ul>

@@ -7,9 +7,10 @@ import { isTyping, useKeys } from '../keys.tsx';
 import { canWrite, nowMs, session, useAnswer } from '../live.ts';
 import { type Carried, carried, carry } from '../node-carry.ts';
 import { NodeDetail } from '../node-detail.tsx';
+import { NodeLink } from '../node-link.tsx';
 import { isDialogOpen, tell } from '../overlay.tsx';
 import { PathBar } from '../path-bar.tsx';
-import { context, href, param, turn } from '../router.ts';
+import { context, param, turn } from '../router.ts';
 import { at } from '../transport.ts';
 import { TreeView } from '../tree-view.tsx';
 import { Choice, Empty, Table } from '../ui.tsx';
@@ -136,11 +137,7 @@ function Found(props: { readonly path: string; readonly text: string }) {
                 {
                   name: 'path',
                   by: (row) => row.path,
-                  cell: (row) => (
-                    <a class="mono" href={href('tree', { path: row.path })}>
-                      {visible(row.path)}
-                    </a>
-                  ),
+                  cell: (row) => <NodeLink path={row.path} />,
                 },
                 {
                   name: 'changed',

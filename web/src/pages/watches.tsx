@@ -1,7 +1,8 @@
 /** Who watches what: by path and by session, with a mark on nodes that wake a herd. */
 import type { WatchesView } from '../../../src/console/api.ts';
-import { count, rate, visible } from '../format.ts';
+import { count, rate } from '../format.ts';
 import { points, useAnswer } from '../live.ts';
+import { NodeLink } from '../node-link.tsx';
 import { offsetParam, Pager, pageSize } from '../pager.tsx';
 import { href, param } from '../router.ts';
 import { at } from '../transport.ts';
@@ -82,11 +83,7 @@ export function View() {
                   {
                     name: 'path',
                     by: (row) => row.path,
-                    cell: (row) => (
-                      <a class="mono" href={href('tree', { path: row.path })}>
-                        {visible(row.path)}
-                      </a>
-                    ),
+                    cell: (row) => <NodeLink path={row.path} />,
                   },
                   {
                     name: 'watchers',
