@@ -3,7 +3,8 @@
  *
  * A hash table of chains, cut into shards that grow one at a time: a tree of millions of nodes never
  * stops to rehash all of them at once. The chains run through `links`, which the owner of the nodes
- * provides, so that the table itself is four bytes for each bucket.
+ * provides, so that the table itself is four bytes for each bucket. At least half of the buckets are
+ * empty: who looks for what is not there mostly looks no further, and each look is a wait for memory.
  *
  * In: the hash of a path and the number of its node. Out: the first node of a chain. Whether that is
  * the node meant, the caller decides: only it has the paths.
@@ -49,7 +50,7 @@ export class PathIndex {
   add(hash: number, node: number): void {
     const shard = hash & (shards - 1);
     let buckets = this.#buckets[shard]!;
-    if (++this.#counts[shard]! > buckets.length) buckets = this.#grow(shard);
+    if (++this.#counts[shard]! * 2 > buckets.length) buckets = this.#grow(shard);
     const at = (hash >>> shardBits) & (buckets.length - 1);
     this.#links.setNext(node, buckets[at]!);
     buckets[at] = node;
