@@ -1,8 +1,8 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { type Deferred, deferred, ManualClock } from '../support/index.ts';
 import { RawClient, startTestServer } from '../testing/index.ts';
 import type { Call } from './call.ts';
-import { Pipeline } from './pipeline.ts';
+import { Pipeline, type PipelineEnds } from './pipeline.ts';
 import { ServerStats } from './stats.ts';
 import type { LoggedTxn, TxnLog } from './txn-log.ts';
 
@@ -278,4 +278,65 @@ test('the log is told when hardly anybody else would wait for a sync', async () 
   syncMs = 0.5;
   expect(await write(1, 200, 10)).toBe(true); // it is not yet known how slow the disk is
   expect(await write(1, 200, 10)).toBe(false);
+});
+
+/** A log whose batches land when told, and ends that note the order of things. */
+function pipelineWith(ends: Partial<PipelineEnds> = {}) {
+  const order: string[] = [];
+  const landings: (() => void)[] = [];
+  const log: TxnLog = {
+    append: (batch) => {
+      order.push(`append ${batch.length}`);
+      return new Promise((resolve) => landings.push(resolve));
+    },
+    close: async () => {},
+  };
+  const pipeline = new Pipeline(log, new ManualClock(), new ServerStats(0), {
+    batchBegun: () => order.push('begun'),
+    committed: () => {},
+    batchDone: () => order.push('done'),
+    slow: () => {},
+    failed: (error) => order.push(`failed: ${error.message}`),
+    ...ends,
+  });
+  const submit = (calls: number) => {
+    for (let i = 0; i < calls; i++) pipeline.submit({} as Call);
+  };
+  return { pipeline, order, submit, land: () => landings.shift()!() };
+}
+
+test('under a load the next batch is with the log before the replies to this one', async () => {
+  const { order, submit, land, pipeline } = pipelineWith();
+  submit(1);
+  await vi.waitFor(() => expect(order).toEqual(['append 1']));
+  submit(100);
+  land();
+  await vi.waitFor(() => expect(order).toEqual(['append 1', 'append 100', 'begun', 'done']));
+  submit(1);
+  land();
+  await vi.waitFor(() => expect(order.slice(4)).toEqual(['begun', 'done', 'append 1']));
+  land();
+  await pipeline.idle();
+
+  expect(order.slice(7)).toEqual(['begun', 'done']);
+});
+
+test('what is with the log when a batch before it fails is never told of', async () => {
+  let committed = 0;
+  const { order, submit, land } = pipelineWith({
+    committed: () => {
+      committed += 1;
+      throw new Error('another tree');
+    },
+  });
+  submit(1);
+  await vi.waitFor(() => expect(order).toEqual(['append 1']));
+  submit(100);
+  land();
+  await vi.waitFor(() => expect(order).toContain('failed: another tree'));
+  land();
+  await new Promise((resolve) => setImmediate(resolve));
+
+  expect(order).toEqual(['append 1', 'append 100', 'begun', 'failed: another tree']);
+  expect(committed).toBe(1);
 });

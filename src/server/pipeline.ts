@@ -4,7 +4,8 @@
  * they were told of it.
  *
  * While one batch is in the log's hands the next collects, so that many writes share one sync. A
- * batch starts once the event loop has read what all links had to say.
+ * batch starts once the event loop has read what all links had to say, and under a load goes to the log
+ * before it is told what came of the one before it: the disk is at work meanwhile.
  */
 
 import type { Clock } from '../support/index.ts';
@@ -33,6 +34,8 @@ const heldUpMax = 3;
 const forgets = 0.99;
 /** More at a time is a load, where reading and writing side by side gains more. */
 const quietTxnsMax = 4;
+/** So many go to the log before their turn; fewer wait until more have come, and share a sync with them. */
+const aheadTxnsMin = 32;
 
 export class Pipeline {
   readonly #log: TxnLog;
@@ -78,10 +81,13 @@ export class Pipeline {
   }
 
   #run(): void {
+    const startMs = this.#clock.nowMs();
+    this.#append(startMs, this.#isQuiet(this.#next.length, startMs));
+  }
+
+  #append(startMs: number, isQuiet: boolean): void {
     const batch = this.#next;
     this.#next = [];
-    const startMs = this.#clock.nowMs();
-    const isQuiet = this.#isQuiet(batch.length, startMs);
     this.#log.append(batch, isQuiet).then(
       () => this.#commit(batch, startMs, isQuiet),
       (error) => this.#fail(error),
@@ -102,10 +108,13 @@ export class Pipeline {
   }
 
   #commit(batch: readonly Call[], startMs: number, isQuiet: boolean): void {
+    if (this.#hasFailed) return;
     const nowMs = this.#clock.nowMs();
     const tookMs = nowMs - startMs;
     this.#syncMs = isQuiet ? tookMs : this.#syncMs * forgets;
     const isSlow = this.#stats.appended(tookMs, batch.length);
+    const isAhead = this.#next.length >= aheadTxnsMin;
+    if (isAhead) this.#append(nowMs, false);
     try {
       this.#ends.batchBegun(nowMs);
       if (isSlow) this.#ends.slow(tookMs, batch.length);
@@ -115,6 +124,7 @@ export class Pipeline {
       this.#fail(error); // a txn that the log holds and the tree can't take: we are wrong
       return;
     }
+    if (isAhead) return;
     if (this.#next.length > 0) {
       this.#run();
       return;
@@ -124,6 +134,7 @@ export class Pipeline {
   }
 
   #fail(error: unknown): void {
+    if (this.#hasFailed) return;
     this.#hasFailed = true;
     this.#next = [];
     for (const resolve of this.#idle.splice(0)) resolve();

@@ -17,6 +17,8 @@ export interface StoredFile {
   read(target: Buffer, position: number): Promise<number>;
   /** All of the bytes, or an error. */
   write(bytes: Uint8Array, position: number): Promise<void>;
+  /** Writes at once, so that what is to follow need not wait for a turn. False: `write` is to be asked. */
+  writeNow?(bytes: Uint8Array, position: number): boolean;
   /** Writes zeros, so that the blocks are there before the data is. */
   allocate(from: number, to: number): Promise<void>;
   truncate(bytes: number): Promise<void>;
@@ -123,7 +125,7 @@ async function makeOne(path: string): Promise<boolean> {
 }
 
 /** Up to here a write is a copy into the kernel's memory, quicker than handing it to another thread. */
-const copiedBytesMax = 16 * 1024;
+const copiedBytesMax = 128 * 1024;
 /** A copy that took so long was made to wait for the disk, and everybody with it. */
 const copySlowMs = 5;
 /** For how long none is tried then. */
@@ -162,13 +164,13 @@ class RealFile implements StoredFile {
 
   write(bytes: Uint8Array, position: number): Promise<void> {
     return new Promise((resolve, reject) => {
-      if (!this.#isCopied(bytes, position)) this.#hand(bytes, position, 0, resolve, reject);
+      if (!this.writeNow(bytes, position)) this.#hand(bytes, position, 0, resolve, reject);
       else resolve();
     });
   }
 
   /** False where it should not be tried. Throws what is wrong. */
-  #isCopied(bytes: Uint8Array, position: number): boolean {
+  writeNow(bytes: Uint8Array, position: number): boolean {
     const { length } = bytes;
     const startMs = performance.now();
     if (length > copiedBytesMax || startMs < this.#copiesFromMs) return false;

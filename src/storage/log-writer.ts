@@ -264,7 +264,9 @@ export class LogWriter {
     const log = this.#log!;
     const end = log.position + batch.length;
     if (!log.space.has(end)) await log.space.reserve(end);
-    await log.file.write(batch.bytes.subarray(0, batch.length), log.position);
+    const bytes = batch.bytes.subarray(0, batch.length);
+    // Nothing is waited for between write and sync where that can be: the disk is at work when we return.
+    if (!log.file.writeNow?.(bytes, log.position)) await log.file.write(bytes, log.position);
     if (!this.#options.unsafeNoFsync) await log.file.sync(batch.isQuiet);
     log.position = end;
     log.space.ahead(end);

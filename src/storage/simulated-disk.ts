@@ -158,6 +158,10 @@ class SimulatedFile implements StoredFile {
   }
 
   async write(bytes: Uint8Array, position: number): Promise<void> {
+    this.writeNow(bytes, position);
+  }
+
+  writeNow(bytes: Uint8Array, position: number): boolean {
     const isShort = this.#disk.call('write', this.#path) === 'short';
     const taken = isShort ? bytes.subarray(0, bytes.length >> 1) : bytes;
     const inode = this.#inode;
@@ -168,6 +172,7 @@ class SimulatedFile implements StoredFile {
       inode.dirty.add(at);
     }
     if (isShort) throw errno('ENOSPC', this.#path);
+    return true;
   }
 
   async allocate(from: number, to: number): Promise<void> {
