@@ -9,25 +9,21 @@
 
 import { ProtocolError, Reader } from '../jute/index.ts';
 import {
-  AuthPacket,
   anyVersion,
   type DigestHalves,
   digestText,
   errorCodeOf,
-  GetSASLRequest,
   type Id,
   type OpName,
   openAcl,
   ops,
-  printable,
-  SetSASLResponse,
   type TxnBody,
   wireOf,
   ZkError,
 } from '../protocol/index.ts';
 import { type Clock, type Logger, silentLogger, wakefulness } from '../support/index.ts';
 import { type Applied, Tree } from '../tree/index.ts';
-import { Auth, superId, withId } from './auth.ts';
+import { Auth, superId } from './auth.ts';
 import { AuthAttempts } from './auth-attempts.ts';
 import { type Asked, Call } from './call.ts';
 import { Connection, type Service, type Wire } from './connection.ts';
@@ -39,9 +35,10 @@ import type { EngineOptions } from './options.ts';
 import { Outlook } from './outlook.ts';
 import { Pipeline } from './pipeline.ts';
 import { Prepare } from './prepare.ts';
+import { Proofs } from './proofs.ts';
 import { ReadCall } from './read-call.ts';
 import { Reads } from './reads.ts';
-import { beginReply, headerReply, recordReply, writeReply } from './replies.ts';
+import { headerReply, writeReply } from './replies.ts';
 import { firstSessionId, type ServerSession, Sessions } from './sessions.ts';
 import { ServerStats } from './stats.ts';
 import { memoryLog } from './txn-log.ts';
@@ -50,9 +47,6 @@ import { decodeAndPrepare } from './writes.ts';
 
 type Session = ServerSession<Connection>;
 
-const unimplementedErr = wireOf('UNIMPLEMENTED');
-const authFailedErr = wireOf('AUTH_FAILED');
-const saslRequiredErr = wireOf('SESSION_CLOSED_REQUIRE_SASL');
 const marshallingErr = wireOf('MARSHALLING_ERROR');
 const quotaErr = wireOf('QUOTA_EXCEEDED');
 
@@ -95,6 +89,7 @@ export class Engine implements Service {
   readonly #prepare: Prepare;
   readonly #reads: Reads;
   readonly #handshake: Handshake;
+  readonly #proofs: Proofs;
   readonly #pipeline: Pipeline;
   readonly #expiry: Expiry<Connection>;
   readonly #reader = new Reader();
@@ -152,6 +147,11 @@ export class Engine implements Service {
         waitFor: (connection, zxid) => this.#waitFor(connection, zxid),
       },
     );
+    this.#proofs = new Proofs(this.auth, this.authAttempts, this.stats, this.#logger, {
+      sasl: options.sasl,
+      requiredSchemes: options.requiredSchemes,
+      authIdsMax: this.limits.authIdsMax,
+    });
     this.#pipeline = new Pipeline(options.log ?? memoryLog, clock, this.stats, {
       batchBegun: (nowMs) => {
         this.#nowMs = nowMs;
@@ -316,13 +316,13 @@ export class Engine implements Service {
     const xid = bytes.readInt32BE(start);
     const code = bytes.readInt32BE(start + 4);
     const asks = askable[code - firstCode];
-    if (this.#isUnproven(code, ids)) {
-      this.#refuse(connection, xid, 0, saslRequiredErr);
+    if (this.#proofs.isUnproven(code, ids)) {
+      this.#proofs.refuse(connection, xid);
       return;
     }
     if (asks === undefined) {
       this.#reader.reset(bytes, start + 8, end, true);
-      this.#special(connection, code, xid);
+      this.#proofs.take(connection, code, xid, this.#reader, this.#nowMs);
       return;
     }
     const op = asks.name;
@@ -347,13 +347,6 @@ export class Engine implements Service {
       this.#answered += 1;
       this.stats.byOp.answered(code);
     }
-  }
-
-  /** Whether to refuse: who asks has to prove who they are first, and proving is all they may do. */
-  #isUnproven(code: number, ids: readonly Id[]): boolean {
-    const required = this.#options.requiredSchemes;
-    if (required === undefined || code === ops.auth.code || code === ops.sasl.code) return false;
-    return !ids.some(({ scheme }) => required.includes(scheme));
   }
 
   #waitFor(connection: Connection, zxid: number): void {
@@ -405,81 +398,6 @@ export class Engine implements Service {
     connection.lastZxid = this.tree.lastZxid;
     connection.lastReplyMs = this.#nowMs;
     this.stats.packetsSent += 1;
-  }
-
-  // ── requests about the link itself: answered at once, ahead of what waits ─────────────────────
-
-  #special(connection: Connection, code: number, xid: number): void {
-    try {
-      if (code === ops.auth.code) this.#authenticate(connection, xid);
-      else if (code === ops.sasl.code) this.#negotiate(connection, xid);
-      else this.#refuse(connection, xid, -1, unimplementedErr);
-    } catch (error) {
-      if (!(error instanceof ProtocolError)) throw error;
-      connection.close();
-    }
-  }
-
-  #refuse(connection: Connection, xid: number, zxid: number, err: number): void {
-    headerReply(connection.out, xid, zxid, err);
-    connection.finish();
-  }
-
-  /** What was shown as a proof is not told: it may be a password for somewhere else. */
-  #authFailed({ wire, session }: Connection, scheme: string): void {
-    this.stats.authFailures += 1;
-    this.authAttempts.failed(wire.address, this.#nowMs);
-    const who = { address: wire.address, session: hexOf(session?.id), scheme: printable(scheme) };
-    this.#logger.warn(who, 'authentication failed');
-  }
-
-  /** Whether its address has failed so often that nothing is taken for a proof. */
-  #mayNotTry({ wire }: Connection): boolean {
-    if (!this.authAttempts.isRefused(wire.address, this.#nowMs)) return false;
-    this.stats.authRefusals += 1;
-    this.#logger.warn({ address: wire.address }, 'authentication refused after too many failures');
-    return true;
-  }
-
-  #negotiate(connection: Connection, xid: number): void {
-    const { token } = GetSASLRequest.read(this.#reader);
-    const { sasl, requiredSchemes } = this.#options;
-    // Without SASL configured, Apache answers every token with none.
-    if (sasl === undefined) {
-      recordReply(connection.out, xid, 0, SetSASLResponse, { token: null });
-      return;
-    }
-    const isRefused = this.#mayNotTry(connection);
-    const step = isRefused ? null : sasl.step(connection, token);
-    if (step !== null) {
-      for (const id of step.ids) connection.ids = withId(connection.ids, id);
-      recordReply(connection.out, xid, 0, SetSASLResponse, { token: step.token });
-      return;
-    }
-    if (!isRefused) this.#authFailed(connection, 'sasl');
-    const err = requiredSchemes?.includes('sasl') ? saslRequiredErr : authFailedErr;
-    const start = beginReply(connection.out, xid, 0, err);
-    SetSASLResponse.write(connection.out, { token: null });
-    connection.out.endFrame(start);
-    connection.finish();
-  }
-
-  #authenticate(connection: Connection, xid: number): void {
-    const { scheme, auth } = AuthPacket.read(this.#reader);
-    if (this.#mayNotTry(connection)) {
-      this.#refuse(connection, xid, 0, authFailedErr);
-      return;
-    }
-    const proved = this.auth.prove(scheme, auth, connection.wire.address);
-    if (proved === null || connection.ids.length + proved.length > this.limits.authIdsMax) {
-      this.#authFailed(connection, scheme);
-      this.#refuse(connection, xid, 0, authFailedErr);
-      return;
-    }
-    if (this.auth.isFalseSuper(proved)) this.#authFailed(connection, scheme);
-    for (const id of proved) connection.ids = withId(connection.ids, id);
-    headerReply(connection.out, xid, 0, 0);
-    connection.packetsSent += 1;
   }
 
   // ── writes ────────────────────────────────────────────────────────────────────────────────────

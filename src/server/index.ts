@@ -21,7 +21,8 @@ export { defaultLimits, type LimitName, type Limits, limitsOf } from './limits.t
 export { type Metric, metricsOf, monitorValues, unmeasured } from './metrics.ts';
 export type { EngineOptions, RequestSeen, ServerOptions } from './options.ts';
 export { passwordOf } from './passwords.ts';
-export { openPersistence, type Persistence, type PersistenceOptions } from './persistence.ts';
+export { openPersistence, type Persistence } from './persistence.ts';
+export type { PersistenceOptions } from './persistence-options.ts';
 export { readProperties } from './properties.ts';
 export { Sasl, type SaslOptions } from './sasl.ts';
 export { ServerSession, Sessions } from './sessions.ts';

@@ -8,7 +8,7 @@ import type { AuthOptions } from './auth.ts';
 import type { Call } from './call.ts';
 import type { StorageFacts } from './facts.ts';
 import type { Limits } from './limits.ts';
-import type { PersistenceOptions } from './persistence.ts';
+import type { PersistenceOptions } from './persistence-options.ts';
 import type { Sasl } from './sasl.ts';
 import type { TxnLog } from './txn-log.ts';
 

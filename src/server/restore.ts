@@ -22,7 +22,7 @@ import {
   temporaryPrefix,
 } from '../storage/index.ts';
 import { Tree, type TreeOptions } from '../tree/index.ts';
-import { writeTree } from './persistence.ts';
+import { writeTree } from './tree-snapshot.ts';
 
 /** A name that the next start takes for what was never finished, should we end before it is gone. */
 const uploadName = `${temporaryPrefix}restore`;

@@ -1,0 +1,149 @@
+/**
+ * Requests about the link itself, in which its peer proves who it is: `auth` and SASL. They are answered
+ * at once, ahead of what waits on the link.
+ *
+ * In: such a request. Out: ids for the link, or a refusal, after which it closes. An address that fails
+ * too often is refused without a look. What was shown as a proof is never told: it may be a password for
+ * somewhere else.
+ */
+
+import { ProtocolError, type Reader } from '../jute/index.ts';
+import {
+  AuthPacket,
+  GetSASLRequest,
+  type Id,
+  ops,
+  printable,
+  SetSASLResponse,
+  wireOf,
+} from '../protocol/index.ts';
+import type { Logger } from '../support/index.ts';
+import { type Auth, withId } from './auth.ts';
+import type { AuthAttempts } from './auth-attempts.ts';
+import type { Connection } from './connection.ts';
+import { hexId } from './log-lines.ts';
+import type { EngineOptions } from './options.ts';
+import { beginReply, headerReply, recordReply } from './replies.ts';
+import type { ServerStats } from './stats.ts';
+
+const unimplementedErr = wireOf('UNIMPLEMENTED');
+const authFailedErr = wireOf('AUTH_FAILED');
+const saslRequiredErr = wireOf('SESSION_CLOSED_REQUIRE_SASL');
+
+export interface ProofOptions {
+  readonly sasl: EngineOptions['sasl'];
+  /** Who has none of these proves nothing else, and may do nothing else. */
+  readonly requiredSchemes: EngineOptions['requiredSchemes'];
+  readonly authIdsMax: number;
+}
+
+export class Proofs {
+  readonly #auth: Auth;
+  readonly #attempts: AuthAttempts;
+  readonly #stats: ServerStats;
+  readonly #logger: Logger;
+  readonly #options: ProofOptions;
+
+  constructor(
+    auth: Auth,
+    attempts: AuthAttempts,
+    stats: ServerStats,
+    logger: Logger,
+    options: ProofOptions,
+  ) {
+    this.#auth = auth;
+    this.#attempts = attempts;
+    this.#stats = stats;
+    this.#logger = logger;
+    this.#options = options;
+  }
+
+  /** Whether to refuse: who asks has to prove who they are first, and proving is all they may do. */
+  isUnproven(code: number, ids: readonly Id[]): boolean {
+    const required = this.#options.requiredSchemes;
+    if (required === undefined || code === ops.auth.code || code === ops.sasl.code) return false;
+    return !ids.some(({ scheme }) => required.includes(scheme));
+  }
+
+  /** To who asked without a proof. */
+  refuse(connection: Connection, xid: number): void {
+    end(connection, xid, 0, saslRequiredErr);
+  }
+
+  /** Whatever is no op that a session may ask for. The reader stands behind the header. */
+  take(connection: Connection, code: number, xid: number, reader: Reader, nowMs: number): void {
+    try {
+      if (code === ops.auth.code) this.#authenticate(connection, xid, reader, nowMs);
+      else if (code === ops.sasl.code) this.#negotiate(connection, xid, reader, nowMs);
+      else end(connection, xid, -1, unimplementedErr);
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) throw error;
+      connection.close();
+    }
+  }
+
+  #negotiate(connection: Connection, xid: number, reader: Reader, nowMs: number): void {
+    const { token } = GetSASLRequest.read(reader);
+    const { sasl, requiredSchemes } = this.#options;
+    // Without SASL configured, Apache answers every token with none.
+    if (sasl === undefined) {
+      recordReply(connection.out, xid, 0, SetSASLResponse, { token: null });
+      return;
+    }
+    const isRefused = this.#mayNotTry(connection, nowMs);
+    const step = isRefused ? null : sasl.step(connection, token);
+    if (step !== null) {
+      for (const id of step.ids) connection.ids = withId(connection.ids, id);
+      recordReply(connection.out, xid, 0, SetSASLResponse, { token: step.token });
+      return;
+    }
+    if (!isRefused) this.#failed(connection, 'sasl', nowMs);
+    const err = requiredSchemes?.includes('sasl') ? saslRequiredErr : authFailedErr;
+    const start = beginReply(connection.out, xid, 0, err);
+    SetSASLResponse.write(connection.out, { token: null });
+    connection.out.endFrame(start);
+    connection.finish();
+  }
+
+  #authenticate(connection: Connection, xid: number, reader: Reader, nowMs: number): void {
+    const { scheme, auth } = AuthPacket.read(reader);
+    if (this.#mayNotTry(connection, nowMs)) {
+      end(connection, xid, 0, authFailedErr);
+      return;
+    }
+    const proved = this.#auth.prove(scheme, auth, connection.wire.address);
+    if (proved === null || connection.ids.length + proved.length > this.#options.authIdsMax) {
+      this.#failed(connection, scheme, nowMs);
+      end(connection, xid, 0, authFailedErr);
+      return;
+    }
+    if (this.#auth.isFalseSuper(proved)) this.#failed(connection, scheme, nowMs);
+    for (const id of proved) connection.ids = withId(connection.ids, id);
+    headerReply(connection.out, xid, 0, 0);
+    connection.packetsSent += 1;
+  }
+
+  #failed({ wire, session }: Connection, scheme: string, nowMs: number): void {
+    this.#stats.authFailures += 1;
+    this.#attempts.failed(wire.address, nowMs);
+    const who = {
+      address: wire.address,
+      session: session && hexId(session.id),
+      scheme: printable(scheme),
+    };
+    this.#logger.warn(who, 'authentication failed');
+  }
+
+  /** Whether its address has failed so often that nothing is taken for a proof. */
+  #mayNotTry({ wire }: Connection, nowMs: number): boolean {
+    if (!this.#attempts.isRefused(wire.address, nowMs)) return false;
+    this.#stats.authRefusals += 1;
+    this.#logger.warn({ address: wire.address }, 'authentication refused after too many failures');
+    return true;
+  }
+}
+
+function end(connection: Connection, xid: number, zxid: number, err: number): void {
+  headerReply(connection.out, xid, zxid, err);
+  connection.finish();
+}

@@ -1,0 +1,60 @@
+/**
+ * A snapshot of the tree, written while the tree changes: fuzzy, as Apache's are.
+ *
+ * In: a tree. Out: a file that, with the log from its zxid on replayed over it, is the tree again. Memory
+ * that went bad is never written over what is good on disk.
+ */
+
+import { digestVersion } from '../protocol/index.ts';
+import {
+  type EncodedNode,
+  type SnapshotWriterOptions,
+  StorageError,
+  type WrittenSnapshot,
+  writeSnapshot,
+  type ZxidDigest,
+} from '../storage/index.ts';
+import { noNode, openAclId, type Tree } from '../tree/index.ts';
+
+export function writeTree(tree: Tree, options: SnapshotWriterOptions): Promise<WrittenSnapshot> {
+  const acls = new Map(tree.acls.entries());
+  return writeSnapshot(
+    {
+      zxid: BigInt(tree.lastZxid),
+      sessions: new Map(tree.sessions),
+      acls,
+      nodes: snapshotNodes(tree, acls),
+      digest: () => digestNow(tree),
+      lastZxid: () => BigInt(tree.lastZxid),
+    },
+    options,
+  );
+}
+
+function digestNow({ digest, lastZxid }: Tree): ZxidDigest | null {
+  if (digest === undefined || lastZxid === 0) return null;
+  return { zxid: BigInt(lastZxid), version: digestVersion, value: digest.value };
+}
+
+/**
+ * Every node, as a snapshot has it; one whose memory went bad is not written over the good one on disk.
+ * One that got a new ACL since the list was made stands with the open one: the txn that gave it is in
+ * the log behind the snapshot, and is replayed. It is the same object each time.
+ */
+function* snapshotNodes(
+  tree: Tree,
+  acls: ReadonlyMap<number, unknown>,
+): Generator<EncodedNode, void, void> {
+  const { nodes } = tree;
+  let node = noNode;
+  const encoded: EncodedNode = {
+    writeTo(writer) {
+      const acl = nodes.aclOf(node);
+      nodes.writeSnapshot(writer, node, acl === openAclId || acls.has(acl) ? acl : openAclId);
+    },
+  };
+  for (node of tree.walk()) {
+    if (!tree.isIntact(node)) throw new StorageError('BROKEN_MEMORY', nodes.pathOf(node));
+    yield encoded;
+  }
+}
