@@ -14,6 +14,7 @@ import { Reader, readInt } from '../jute/index.ts';
 import { type Acl, readTxn, type TreeDigest, type TxnBody, wireOf } from '../protocol/index.ts';
 import { AclCache, openAclId } from './acl-cache.ts';
 import { type EncodedNodeAt, type NewNode, NodeStore } from './node-store.ts';
+import { OwnedPaths } from './owned-paths.ts';
 import { containerOwner, ownerKind, ttlOwner } from './owners.ts';
 import { hashOf, noNode } from './path-index.ts';
 import {
@@ -70,7 +71,6 @@ const inconsistentErr = wireOf('RUNTIME_INCONSISTENCY');
 /** Where the owner stands in a StatPersisted. */
 const persistedOwnerAt = 44;
 
-const noPaths: ReadonlySet<string> = new Set();
 const noParent: { readonly path: string; readonly node: number } = { path: '', node: noNode };
 const noEncodedParent: { readonly path: Buffer; readonly node: number } = {
   path: Buffer.alloc(0),
@@ -113,13 +113,8 @@ export class Tree {
   readonly extendedTypes: boolean;
   /** Every session that a createSession made and no closeSession ended, with its first timeout. */
   readonly sessions = new Map<bigint, number>();
-  readonly #ephemerals = new Map<bigint, Set<string>>();
-  /** Bytes of the paths that each session owns: they stand in one txn when it ends. */
-  readonly #ephemeralBytes = new Map<bigint, number>();
-  readonly #containers = new Set<string>();
-  readonly #ttls = new Set<string>();
+  readonly #owned: OwnedPaths;
   readonly #digest: RunningDigest | undefined;
-  #ephemeralCount = 0;
   #lastZxid = 0;
   readonly #digestLog: LoggedDigest[] = [];
   /** False while nobody waits for any event: none is put together then. */
@@ -133,6 +128,7 @@ export class Tree {
 
   constructor(options: TreeOptions = {}) {
     this.extendedTypes = options.extendedTypes ?? false;
+    this.#owned = new OwnedPaths(this.extendedTypes);
     this.#digest = options.digest ? new RunningDigest(this.nodes) : undefined;
     const blank = { data: Buffer.alloc(0), acl: openAclId, zxid: 0, timeMs: 0 };
     const add = (parent: number, path: string): number => {
@@ -173,7 +169,7 @@ export class Tree {
   }
 
   get ephemeralCount(): number {
-    return this.#ephemeralCount;
+    return this.#owned.ephemeralCount;
   }
 
   /** The node at `path`, or -1. An empty path is the root, as in Apache's map. */
@@ -186,23 +182,23 @@ export class Tree {
   }
 
   ephemeralsOf(session: bigint): ReadonlySet<string> {
-    return this.#ephemerals.get(session) ?? noPaths;
+    return this.#owned.of(session);
   }
 
   ephemeralBytesOf(session: bigint): number {
-    return this.#ephemeralBytes.get(session) ?? 0;
+    return this.#owned.bytesOf(session);
   }
 
   get owners(): ReadonlyMap<bigint, ReadonlySet<string>> {
-    return this.#ephemerals;
+    return this.#owned.bySession;
   }
 
   get containers(): ReadonlySet<string> {
-    return this.#containers;
+    return this.#owned.containers;
   }
 
   get ttls(): ReadonlySet<string> {
-    return this.#ttls;
+    return this.#owned.ttls;
   }
 
   /** All nodes below, the node itself not counted. */
@@ -459,49 +455,8 @@ export class Tree {
   #insert(parent: number, made: NewNode): number {
     const node = this.nodes.add(parent, made);
     this.#dataSize += made.path.length + (made.data?.length ?? 0);
-    this.#keepOwner(made.path, made.owner);
+    this.#owned.add(made.path, made.owner);
     return node;
-  }
-
-  #keepOwner(path: string, owner: bigint): void {
-    switch (this.#kind(owner)) {
-      case 'container':
-        this.#containers.add(path);
-        break;
-      case 'ttl':
-        this.#ttls.add(path);
-        break;
-      case 'session': {
-        const paths = this.#ephemerals.get(owner);
-        if (paths === undefined) this.#ephemerals.set(owner, new Set([path]));
-        else paths.add(path);
-        this.#ephemeralBytes.set(owner, this.ephemeralBytesOf(owner) + Buffer.byteLength(path));
-        this.#ephemeralCount += 1;
-        break;
-      }
-    }
-  }
-
-  #dropOwner(path: string, owner: bigint): void {
-    switch (this.#kind(owner)) {
-      case 'container':
-        this.#containers.delete(path);
-        break;
-      case 'ttl':
-        this.#ttls.delete(path);
-        break;
-      case 'session': {
-        const paths = this.#ephemerals.get(owner);
-        paths?.delete(path);
-        this.#ephemeralBytes.set(owner, this.ephemeralBytesOf(owner) - Buffer.byteLength(path));
-        if (paths?.size === 0) {
-          this.#ephemerals.delete(owner);
-          this.#ephemeralBytes.delete(owner);
-        }
-        this.#ephemeralCount -= 1;
-        break;
-      }
-    }
   }
 
   #kind(owner: bigint) {
@@ -535,7 +490,7 @@ export class Tree {
     const aclId = this.nodes.aclOf(node);
     const acl = this.acls.get(aclId);
     const bytes = this.nodes.dataBytes(node);
-    if (this.nodes.isOwned(node)) this.#dropOwner(path, this.nodes.ownerOf(node));
+    if (this.nodes.isOwned(node)) this.#owned.delete(path, this.nodes.ownerOf(node));
     this.#digest?.removed(node);
     this.nodes.remove(node);
     this.acls.release(aclId);
