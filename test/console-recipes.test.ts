@@ -33,6 +33,8 @@ test('an election shows who led when, with epochs that grow, as the console saw 
   const second = bob.lead(async () => {
     await expect.poll(async () => (await terms())[0]?.id).toBe('bob');
   });
+  // In line before the first goes, or nobody would lead between the two.
+  await expect.poll(async () => (await zk.client.children('/leader')).length).toBe(2);
 
   done.abort();
   await first;
