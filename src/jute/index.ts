@@ -1,4 +1,4 @@
-export { copyBytes, readInt, writeInt } from './bytes.ts';
+export { copyAll, copyBytes, readInt, writeInt } from './bytes.ts';
 export { decode, encode } from './codec.ts';
 export { type FrameSink, FrameSplitter } from './frames.ts';
 export { ProtocolError } from './protocol-error.ts';

@@ -6,13 +6,11 @@
  * the length, `endFrame` fills it in.
  */
 
-import { copyBytes, writeInt } from './bytes.ts';
+import { copyAll, copyBytes, writeInt } from './bytes.ts';
 
 const initialBytes = 1024;
 /** Below this many characters a loop beats the call into the runtime's own encoder. */
 const asciiLoopMax = 48;
-/** And copies it. */
-const rawLoopMax = 128;
 /** What `lastLong` is in bytes. */
 const scratch = new DataView(new ArrayBuffer(8));
 let lastLong = 0n;
@@ -100,8 +98,7 @@ export class Writer {
   raw(bytes: Uint8Array): void {
     const { length } = bytes;
     this.#reserve(length);
-    if (length > rawLoopMax) this.#bytes.set(bytes, this.#at);
-    else for (let i = 0; i < length; i++) this.#bytes[this.#at + i] = bytes[i]!;
+    copyAll(bytes, this.#bytes, this.#at);
     this.#at += length;
   }
 

@@ -17,7 +17,7 @@
  */
 
 import { Buffer } from 'node:buffer';
-import { copyBytes, readInt, type Writer, writeInt } from '../jute/index.ts';
+import { copyAll, copyBytes, readInt, type Writer, writeInt } from '../jute/index.ts';
 import { crcBytes, crcEnd, crcStart } from '../protocol/index.ts';
 import { readLong, writeLong } from './longs.ts';
 import { hashOf, noNode, PathIndex } from './path-index.ts';
@@ -679,7 +679,7 @@ export class NodeStore {
 /** Its length and the data itself, as a reply and a snapshot have them. */
 function putData(slab: Buffer, at: number, data: Buffer | null): void {
   writeInt(slab, at, data === null ? -1 : data.length);
-  if (data !== null) copyBytes(data, 0, slab, at + 4, data.length);
+  if (data !== null) copyAll(data, slab, at + 4);
 }
 
 function recordBytes(pathBytes: number, dataBytes: number): number {
