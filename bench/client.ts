@@ -13,7 +13,15 @@
 
 import { startApache } from '../test/peers/zookeeper.ts';
 import { apacheJvm, firstApache } from './apache.ts';
-import { type Figure, figureOf, short, type Try, tableText } from './figures.ts';
+import {
+  disturbedLegend,
+  disturbedMark,
+  type Figure,
+  figureOf,
+  short,
+  type Try,
+  tableText,
+} from './figures.ts';
 import { type ClientGoal, clientGoals } from './goals.ts';
 import { machineText, watchMachine } from './machine.ts';
 import { type BenchOptions, isWanted, log } from './options.ts';
@@ -205,7 +213,7 @@ function print(
   console.log(
     `ops/s · p99 ms · CPU us per op: the middle of ${options.tries} tries of ${options.seconds} s`,
   );
-  console.log('~ other processes took more than a tenth of the machine in every try\n');
+  console.log(`${disturbedLegend}\n`);
   const head = ['op bytes in flight', ...titles, ...peers.map((name) => `/ ${name}`)];
   const body = rows.map(({ name, figures }) => [
     name,
@@ -223,7 +231,7 @@ function print(
 function figureText(figure: Figure | undefined): string {
   if (figure === undefined) return '-';
   const { opsPerSecond, p99Us, cpuUs, isDisturbed } = figure;
-  return `${isDisturbed ? '~' : ''}${short(opsPerSecond)} · ${short(p99Us / 1e3)} · ${short(cpuUs)}`;
+  return `${isDisturbed ? disturbedMark : ''}${short(opsPerSecond)} · ${short(p99Us / 1e3)} · ${short(cpuUs)}`;
 }
 
 /** Speed as a multiple, CPU as a share. */

@@ -19,6 +19,9 @@ export interface Figure extends Try {
 /** A try during which others took more than this is left out, as long as there is another. */
 const othersMax = 0.1;
 
+export const disturbedMark = '~';
+export const disturbedLegend = `a figure with ${disturbedMark}: others took more than a tenth of the machine in every try of it`;
+
 export function figureOf(tries: readonly Try[]): Figure {
   const calm = tries.filter(({ others }) => !(others > othersMax));
   const isDisturbed = calm.length === 0;

@@ -8,7 +8,16 @@
  * how fair it is. Printed as a table, then the ratios to reach.
  */
 
-import { type Figure, figureOf, median, short, type Try, tableText } from './figures.ts';
+import {
+  disturbedLegend,
+  disturbedMark,
+  type Figure,
+  figureOf,
+  median,
+  short,
+  type Try,
+  tableText,
+} from './figures.ts';
 import { lockGoals } from './goals.ts';
 import { type LockResult, type LockRival, startLockRivals } from './lock-rivals.ts';
 import { machineText, watchMachine } from './machine.ts';
@@ -104,7 +113,7 @@ function print(rows: readonly Row[], missing: readonly string[], options: BenchO
   console.log(
     `acquire and release, pairs/s: the middle of ${options.tries} tries of ${options.seconds} s`,
   );
-  console.log('~ other processes took more than a tenth of the machine in every try');
+  console.log(disturbedLegend);
   const head = [
     'contenders',
     'on',
@@ -119,7 +128,7 @@ function print(rows: readonly Row[], missing: readonly string[], options: BenchO
     Object.entries(figures).map(([rival, figure]) => [
       name,
       rival,
-      `${figure.isDisturbed ? '~' : ''}${short(figure.opsPerSecond)}`,
+      `${figure.isDisturbed ? disturbedMark : ''}${short(figure.opsPerSecond)}`,
       short(figure.p50Us / 1e3),
       short(figure.p99Us / 1e3),
       short(figure.maxWaitUs / 1e3),

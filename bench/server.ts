@@ -9,7 +9,15 @@
  */
 
 import { firstApache } from './apache.ts';
-import { type Figure, figureOf, short, type Try, tableText } from './figures.ts';
+import {
+  disturbedLegend,
+  disturbedMark,
+  type Figure,
+  figureOf,
+  short,
+  type Try,
+  tableText,
+} from './figures.ts';
 import { p99OfBetterMax, serverGoals } from './goals.ts';
 import { machineText, watchMachine } from './machine.ts';
 import { type BenchOptions, isWanted, log } from './options.ts';
@@ -165,8 +173,8 @@ function print(
 ): void {
   console.log(`\n${machineText()}.`);
   console.log(`ops/s · p99 ms · CPU us per op: the middle of ${tries} tries of ${seconds} s`);
-  console.log('~ other processes took more than a tenth of the machine in every try');
-  console.log('< the load generator was the limit\n');
+  console.log(disturbedLegend);
+  console.log('a figure with <: the load generator was the limit\n');
   const head = ['op bytes shape', ...names.map((name) => titles[name]), 'to the better', 'reach'];
   const body = rows.map(({ name, figures }) => [
     name,
@@ -179,7 +187,7 @@ function print(
 function figureText(figure: ServerFigure | undefined): string {
   if (figure === undefined) return '-';
   const { opsPerSecond, p99Us, cpuUs, isDisturbed, isLimitedByLoad } = figure;
-  const mark = `${isDisturbed ? '~' : ''}${isLimitedByLoad ? '<' : ''}`;
+  const mark = `${isDisturbed ? disturbedMark : ''}${isLimitedByLoad ? '<' : ''}`;
   return `${mark}${short(opsPerSecond)} · ${short(p99Us / 1e3)} · ${short(cpuUs)}`;
 }
 

@@ -41,6 +41,8 @@ export interface ConversationOptions {
 
 /** How long a reply is looked for: what a server on the same machine takes, unless it waits for its disk. */
 const awakeMs = 0.1;
+/** With more of them a server has work for longer than that, and needs the core. */
+const awakeInFlightMax = 4;
 /** At least this often, so that a server with long timeouts still hears from us and we from it. */
 const pingIntervalMaxMs = 10_000;
 
@@ -104,7 +106,7 @@ export class Conversation {
       const nowMs = clock.nowMs();
       if (calls.send(this.transport.writer, nowMs, frameBytesMax)) this.#sentMs = nowMs;
       this.transport.flush();
-      wakefulness.touch(awakeMs);
+      if (calls.inFlight <= awakeInFlightMax) wakefulness.touch(awakeMs);
     });
   }
 
