@@ -53,14 +53,14 @@ export interface Service {
     borrowed: boolean,
     ids: readonly Id[],
   ): void;
-  /** It has something to send; `flush` is called for it before the event loop goes on. */
+  /** It has something to send; `flush` is called for it before the event loop waits again. */
   dirty(connection: Connection): void;
   /** It can say more again, and has requests waiting for that. */
   unclogged(connection: Connection): void;
   closed(connection: Connection): void;
   chunkBegun(bytes: number): void;
   sent(bytes: number): void;
-  /** The chunk held so many whole frames. Whatever is dirty leaves. */
+  /** The chunk held so many whole frames. Whatever is dirty leaves, at the latest with its turn of the event loop. */
   chunkDone(connection: Connection, requests: number): void;
   later(delayMs: number, run: () => void): void;
   wallMs(): number;

@@ -21,7 +21,7 @@ import {
   wireOf,
   ZkError,
 } from '../protocol/index.ts';
-import { type Clock, type Logger, silentLogger, wakefulness } from '../support/index.ts';
+import { type Clock, type Logger, silentLogger } from '../support/index.ts';
 import { type Applied, Tree } from '../tree/index.ts';
 import { Auth, superId } from './auth.ts';
 import { AuthAttempts } from './auth-attempts.ts';
@@ -32,6 +32,7 @@ import { Handshake } from './handshake.ts';
 import { type Limits, limitsOf } from './limits.ts';
 import { hexId, rateLimited } from './log-lines.ts';
 import type { EngineOptions } from './options.ts';
+import { Outbox } from './outbox.ts';
 import { Outlook } from './outlook.ts';
 import { Pipeline } from './pipeline.ts';
 import { Prepare } from './prepare.ts';
@@ -50,8 +51,6 @@ type Session = ServerSession<Connection>;
 const marshallingErr = wireOf('MARSHALLING_ERROR');
 const quotaErr = wireOf('QUOTA_EXCEEDED');
 
-/** How long the next request is looked for: what a client takes that was woken and works for a moment. */
-const awakeMs = 0.2;
 /** How often a slow disk is told of. */
 const slowSaidEveryMs = 10_000;
 
@@ -94,7 +93,7 @@ export class Engine implements Service {
   readonly #expiry: Expiry<Connection>;
   readonly #reader = new Reader();
   readonly #readCall = new ReadCall();
-  #dirty: Connection[] = [];
+  readonly #outbox: Outbox;
   readonly #barriers = new Set<Connection>();
   #zxid: number;
   /** When the chunk at hand came in, or the batch at hand was durable. */
@@ -116,6 +115,10 @@ export class Engine implements Service {
     this.#logger = rateLimited(options.logger ?? silentLogger, clock);
     this.#nowMs = clock.nowMs();
     this.#wallMs = clock.wallMs();
+    this.#outbox = new Outbox({
+      flushed: (connection) => this.#drain(connection),
+      failed: (error) => this.fail(error),
+    });
     this.limits = limitsOf(options.limits);
     this.tree =
       options.tree ??
@@ -230,28 +233,12 @@ export class Engine implements Service {
   }
 
   dirty(connection: Connection): void {
-    this.#dirty.push(connection);
-  }
-
-  #flush(): void {
-    if (this.#dirty.length === 0) return;
-    wakefulness.touch(awakeMs);
-    while (this.#dirty.length > 0) {
-      const dirty = this.#dirty;
-      this.#dirty = [];
-      // The last first: who began to watch last was closest to being next, and whose call it was knows already.
-      for (let at = dirty.length - 1; at >= 0; at -= 1) {
-        const connection = dirty[at]!;
-        connection.flush();
-        // What had to wait until some of the replies before it were gone.
-        if (connection.inFlight > 0) this.#drain(connection);
-      }
-    }
+    this.#outbox.add(connection);
   }
 
   unclogged(connection: Connection): void {
     this.#drain(connection);
-    this.#flush();
+    this.#outbox.flush();
   }
 
   chunkBegun(bytes: number): void {
@@ -259,6 +246,7 @@ export class Engine implements Service {
     this.#wallMs = this.#clock.wallMs();
     this.#answered = 0;
     this.stats.bytesReceived += bytes;
+    this.#outbox.chunkBegun(this.#nowMs);
   }
 
   sent(bytes: number): void {
@@ -271,7 +259,7 @@ export class Engine implements Service {
       if (session !== undefined && !session.closing) this.sessions.touch(session, this.#nowMs);
       this.stats.packetsReceived += requests;
     }
-    this.#flush();
+    this.#outbox.chunkDone(this.#nowMs);
     if (this.#answered > 0) {
       const tookMs = this.#clock.nowMs() - this.#nowMs;
       connection.latency.record(tookMs, this.#answered);
@@ -566,7 +554,7 @@ export class Engine implements Service {
       this.#drain(connection);
       if (connection.inFlight === 0) this.#barriers.delete(connection);
     }
-    this.#flush();
+    this.#outbox.flush();
   }
 
   // ── what the server asks itself ───────────────────────────────────────────────────────────────

@@ -321,6 +321,20 @@ test('under a load the next batch is with the log before the replies to this one
   expect(order.slice(7)).toEqual(['begun', 'done']);
 });
 
+test('the log begins with the first of many while the rest is still being read', async () => {
+  const { order, submit, land, pipeline } = pipelineWith();
+  submit(100);
+  expect(order).toEqual(['append 32']);
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(order).toEqual(['append 32']); // not begun twice
+  land();
+  await vi.waitFor(() => expect(order.slice(1)).toEqual(['append 68', 'begun', 'done']));
+  land();
+  await pipeline.idle();
+
+  expect(order.slice(4)).toEqual(['begun', 'done']);
+});
+
 test('what is with the log when a batch before it fails is never told of', async () => {
   let committed = 0;
   const { order, submit, land } = pipelineWith({

@@ -4,8 +4,9 @@
  * they were told of it.
  *
  * While one batch is in the log's hands the next collects, so that many writes share one sync. A
- * batch starts once the event loop has read what all links had to say, and under a load goes to the log
- * before it is told what came of the one before it: the disk is at work meanwhile.
+ * batch starts once the event loop has read what all links had to say, and under a load as soon as it is worth
+ * a sync: while the rest is read, or before it is told what came of the batch before it. The disk is at
+ * work meanwhile.
  */
 
 import type { Clock } from '../support/index.ts';
@@ -44,6 +45,8 @@ export class Pipeline {
   readonly #stats: ServerStats;
   #next: Call[] = [];
   #busy = false;
+  /** A batch that begins once all links were read. */
+  #start: NodeJS.Immediate | undefined;
   #hasFailed = false;
   #idle: (() => void)[] = [];
   /** Requests of late, and since when they are counted. Nothing is known at first. */
@@ -69,9 +72,13 @@ export class Pipeline {
   submit(call: Call): void {
     if (this.#hasFailed) return;
     this.#next.push(call);
-    if (this.#busy) return;
-    this.#busy = true;
-    setImmediate(() => this.#run());
+    if (!this.#busy) {
+      this.#busy = true;
+      this.#start = setImmediate(() => this.#run());
+    } else if (this.#start !== undefined && this.#next.length >= aheadTxnsMin) {
+      clearImmediate(this.#start);
+      this.#run();
+    }
   }
 
   /** Resolves when nothing is under way. */
@@ -81,6 +88,7 @@ export class Pipeline {
   }
 
   #run(): void {
+    this.#start = undefined;
     const startMs = this.#clock.nowMs();
     this.#append(startMs, this.#isQuiet(this.#next.length, startMs));
   }
