@@ -41,6 +41,8 @@ export interface GrantOptions {
   readonly fencingToken?: bigint;
   /** The node is watched after this, which never rejects. At once unless said. */
   readonly watchAfter?: Promise<unknown>;
+  /** Told before the server is asked to take the node away. */
+  readonly onLeave?: () => void;
 }
 
 export class Grant {
@@ -53,6 +55,7 @@ export class Grant {
   readonly #client: Client;
   readonly #session: AbortSignal;
   readonly #stopHearing: () => void;
+  readonly #onLeave: (() => void) | undefined;
   // Made when they are first asked for: many a grant comes and goes without that.
   #held: AbortController | undefined;
   #revocation: AbortController | undefined;
@@ -78,6 +81,7 @@ export class Grant {
     this.fencingToken = options.fencingToken ?? node.stat.czxid;
     this.sessionId = node.stat.ephemeralOwner;
     this.#session = client.sessionSignal;
+    this.#onLeave = options.onLeave;
     const stopSession = onAbort(this.#session, () => this.#sessionOver());
     const onState = (state: SessionState) => this.#stateChanged(state);
     client.on('state', onState);
@@ -190,6 +194,7 @@ export class Grant {
   async #leave(): Promise<void> {
     // The session takes the node along. It may be quicker to say so, where a new one is there to say it.
     if (this.#session.aborted && this.#client.state.name !== 'connected') return;
+    this.#onLeave?.();
     try {
       await this.#client.discard(this.path);
     } catch (error) {

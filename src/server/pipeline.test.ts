@@ -269,15 +269,24 @@ test('the log is told when hardly anybody else would wait for a sync', async () 
   expect(await write(1, 40, 10)).toBe(true);
   expect(await write(5, 5, 10)).toBe(false); // a load of writes
   expect(await write(1, 1, 10)).toBe(true);
-  expect(await write(1, 500, 10)).toBe(false); // many read
+  const learned = async () => {
+    for (let i = 0; i < 40; i += 1) await write(1, 1, 10);
+  };
+  await learned();
+  expect(await write(1, 2000, 10)).toBe(false); // many read
   expect(await write(1, 1, 10)).toBe(true);
-  stats.connectionsAccepted += 500;
+  stats.connectionsAccepted += 2000;
   expect(await write(1, 1, 10)).toBe(false); // many come
   expect(await write(1, 1, 10)).toBe(true);
-  expect(await write(1, 200, 10)).toBe(true);
+  expect(await write(1, 500, 10)).toBe(true);
   syncMs = 0.5;
-  expect(await write(1, 200, 10)).toBe(true); // it is not yet known how slow the disk is
-  expect(await write(1, 200, 10)).toBe(false);
+  expect(await write(1, 500, 10)).toBe(true); // it is not yet known how slow the disk is
+  expect(await write(1, 500, 10)).toBe(true); // it may have been that one alone
+  await learned();
+  expect(await write(1, 500, 10)).toBe(false);
+  syncMs = 0.1;
+  for (let i = 0; i < 100; i += 1) await write(5, 5, 10);
+  expect(await write(1, 500, 10)).toBe(true); // long ago
 });
 
 /** A log whose batches land when told, and ends that note the order of things. */

@@ -30,8 +30,10 @@ export interface PipelineEnds {
 /** How often it is looked at how much is asked. */
 const rateWindowMs = 5;
 /** So many may come while a sync is waited for. */
-const heldUpMax = 3;
-/** How fast it is forgotten that a sync took long, with each that was not waited for. */
+const heldUpMax = 10;
+/** How fast it is learned how long a sync takes, with each that was waited for: one slow one says little. */
+const learns = 1 / 8;
+/** How fast it is forgotten that syncs took long, with each that was not waited for. */
 const forgets = 0.99;
 /** More at a time is a load, where reading and writing side by side gains more. */
 const quietTxnsMax = 4;
@@ -51,7 +53,7 @@ export class Pipeline {
   #idle: (() => void)[] = [];
   /** Requests of late, and since when they are counted. Nothing is known at first. */
   #packetsPerMs = Infinity;
-  /** How long the last sync took that was waited for. To hand one to another thread takes longer. */
+  /** How long syncs took that were waited for. To hand one to another thread takes longer. */
   #syncMs = 0;
   #rateFromMs: number;
   #rateFromPackets = 0;
@@ -119,7 +121,8 @@ export class Pipeline {
     if (this.#hasFailed) return;
     const nowMs = this.#clock.nowMs();
     const tookMs = nowMs - startMs;
-    this.#syncMs = isQuiet ? tookMs : this.#syncMs * forgets;
+    if (isQuiet) this.#syncMs += (tookMs - this.#syncMs) * learns;
+    else this.#syncMs *= forgets;
     const isSlow = this.#stats.appended(tookMs, batch.length);
     const isAhead = this.#next.length >= aheadTxnsMin;
     if (isAhead) this.#append(nowMs, false);

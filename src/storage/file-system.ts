@@ -132,7 +132,7 @@ const copySlowMs = 5;
 const copyPauseMs = 10_000;
 
 /** A sync that was waited for and took so long held others up. */
-const waitSlowMs = 1;
+const waitSlowMs = 2;
 /** None is waited for, for so many times as long: slow ones hold others up for 2 % of the time at most. */
 const waitPauseTimes = 50;
 

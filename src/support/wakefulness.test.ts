@@ -48,6 +48,21 @@ test('each time that was for nothing makes it rarer, up to a bound; one that was
   expect(touchesUntilAwake()).toBe(3);
 });
 
+test('what is expected later is looked for longer, by the next touch alone', async () => {
+  const { clock, wakefulness, sleeps } = start();
+  const awakeAfter = async (ms: number) => {
+    clock.advance(ms);
+    await turn();
+    return wakefulness.isAwake;
+  };
+  wakefulness.expect(0.4);
+  wakefulness.touch(0.1);
+  expect(await awakeAfter(0.3)).toBe(true);
+  wakefulness.touch(0.1);
+  expect(await awakeAfter(0.2)).toBe(false);
+  expect(await sleeps()).toBe(true);
+});
+
 test('a clock that stands still does not keep it awake for ever', async () => {
   const { wakefulness } = start();
   wakefulness.touch(0.1);

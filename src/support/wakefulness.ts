@@ -6,7 +6,8 @@
  * as many again are answered in the same time, for no more CPU each: to sleep and wake costs that as well.
  *
  * In: `touch`, after something was sent that is likely to be answered at once, by a reply or by the next
- * request. The loop looks on until so long after the last one. When that was for nothing it does not
+ * request; `expect` before it, where others wait for that answer too. The loop looks on until so long after the
+ * last one. When that was for nothing it does not
  * for the next two, then the next four, up to a thousand: where the other side is far away or takes its time, or
  * where other work needs the core, it hardly ever tries. All the while timers and sockets have their turn.
  */
@@ -28,6 +29,7 @@ export class Wakefulness {
   /** How often in a row it was for nothing. */
   #failures = 0;
   #pauses = 0;
+  #expectedMs = 0;
 
   constructor(clock: Clock = systemClock, cores: number = availableParallelism()) {
     this.#clock = clock;
@@ -38,9 +40,16 @@ export class Wakefulness {
     return this.#isAwake;
   }
 
+  /** The next touch stays awake for so long at least: what is about to be sent is worth it. */
+  expect(awakeMs: number): void {
+    this.#expectedMs = awakeMs;
+  }
+
   /** Stays awake for so long, a fraction of a millisecond. */
   touch(awakeMs: number): void {
     if (this.#isOff) return;
+    const lookMs = Math.max(awakeMs, this.#expectedMs);
+    this.#expectedMs = 0;
     if (this.#isAwake) {
       this.#failures = 0;
     } else if (this.#pauses > 0) {
@@ -51,7 +60,7 @@ export class Wakefulness {
       setImmediate(this.#look);
     }
     this.#looks = 0;
-    this.#untilMs = Math.max(this.#untilMs, this.#clock.nowMs() + awakeMs);
+    this.#untilMs = Math.max(this.#untilMs, this.#clock.nowMs() + lookMs);
   }
 
   readonly #look = (): void => {
