@@ -7,11 +7,11 @@
  */
 
 import { setTimeout as delay } from 'node:timers/promises';
-import { electPreferred, NdjsonSource } from '../kafka/index.ts';
+import { electPreferred, faultsOf, NdjsonSource } from '../kafka/index.ts';
 import type { Context, OptionValues } from './command.ts';
 import { Cast, type MemberPart, topics } from './demo-kafka-cast.ts';
 import { CommandError, exitCodes } from './exit-codes.ts';
-import { type Cluster, faultsOf, readCluster } from './kafka-cluster.ts';
+import { type Cluster, readCluster } from './kafka-cluster.ts';
 import { brokersView } from './kafka-cluster-views.ts';
 import { lagView, readGroup } from './kafka-groups.ts';
 import { print, type View } from './kafka-view.ts';

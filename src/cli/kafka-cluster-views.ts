@@ -1,13 +1,18 @@
 /** Brokers, topics, one topic and the controller, as `drover kafka` shows them. */
 
 import type { Client } from '../client/index.ts';
-import { formatEndpoint, type Generation, type LayoutProblem, layout08 } from '../kafka/index.ts';
+import {
+  faultsOf,
+  formatEndpoint,
+  type Generation,
+  type LayoutProblem,
+  layout08,
+} from '../kafka/index.ts';
 import { CommandError } from './exit-codes.ts';
 import {
   type Cluster,
   childrenOf,
   countFaults,
-  faultsOf,
   nodeOf,
   readCluster,
   type TopicView,

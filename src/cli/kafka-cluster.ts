@@ -10,11 +10,13 @@ import { type Client, isZkError } from '../client/index.ts';
 import {
   type BrokerRegistration,
   type ControllerSeen,
+  faultsOf,
   formatBrokerPartition,
   type Generation,
   type LayoutProblem,
   layout07,
   layout08,
+  type PartitionFault,
   type PartitionStanding,
   readBrokers,
   readController,
@@ -33,8 +35,6 @@ export interface BrokerView {
 export interface PartitionView extends PartitionStanding {
   /** `3`, or `29-3` in 0.7. */
   readonly name: string;
-  /** False: the controller has not dealt with it yet. */
-  readonly hasState: boolean;
 }
 
 export interface TopicView {
@@ -107,7 +107,6 @@ async function readTopic08(
     (one): PartitionView => ({
       name: String(one.partition),
       ...standingOf(one),
-      hasState: one.state !== null,
     }),
   );
   return { ...seen, partitions };
@@ -143,21 +142,7 @@ async function readTopic07(
 
 // ── what is wrong with a partition ──────────────────────────────────────────────────────────────
 
-export type Fault = 'no state' | 'no leader' | 'out of sync' | 'not preferred' | 'moving';
-
-export function faultsOf(partition: PartitionView): Fault[] {
-  const { hasState, leader, replicas, isr, adding, removing } = partition;
-  const isMoving = adding.length + removing.length > 0;
-  if (!hasState) return ['no state'];
-  return [
-    ...(leader === null ? (['no leader'] as const) : []),
-    ...(isr.length < replicas.length && !isMoving ? (['out of sync'] as const) : []),
-    ...(leader !== null && leader !== replicas[0] ? (['not preferred'] as const) : []),
-    ...(isMoving ? (['moving'] as const) : []),
-  ];
-}
-
-export function countFaults(topics: readonly TopicView[], fault: Fault): number {
+export function countFaults(topics: readonly TopicView[], fault: PartitionFault): number {
   const all = topics.flatMap(({ partitions }) => partitions);
   return all.filter((partition) => faultsOf(partition).includes(fault)).length;
 }

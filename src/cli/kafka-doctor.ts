@@ -6,8 +6,8 @@
  * still is not at fault: that it commits nothing is one only where records wait.
  */
 
-import type { Cluster, Fault, TopicView } from './kafka-cluster.ts';
-import { faultsOf } from './kafka-cluster.ts';
+import { faultsOf, type PartitionFault } from '../kafka/index.ts';
+import type { Cluster, TopicView } from './kafka-cluster.ts';
 import { missingBrokers, type Pending } from './kafka-cluster-views.ts';
 import type { GroupView, PartitionLag } from './kafka-groups.ts';
 import { ageText, type View } from './kafka-view.ts';
@@ -159,7 +159,7 @@ const checks: readonly Check[] = [
 
 function partitionsWith(
   topics: readonly TopicView[],
-  fault: Fault,
+  fault: PartitionFault,
   make: (what: string, more: string) => KafkaFinding,
   one: string,
   many = one,

@@ -7,12 +7,13 @@
 
 import { type Client, isZkError } from '../client/index.ts';
 import {
+  faultsOf,
   formatEndpoint,
   type LayoutProblem,
   layout07,
   layout08,
   listGroups,
-  noLeader,
+  type PartitionFault,
   type PartitionSeen,
   readBrokers,
   readController,
@@ -34,7 +35,6 @@ import type {
   IsrState,
   KafkaView,
   MovesView,
-  PartitionRow,
   TimelineView,
   TopicRow,
   TopicsView,
@@ -108,8 +108,8 @@ export class Kafka {
     const partitions = [...scan.topics.values()].flatMap((topic) => topic.partitions);
     const live = new Set(brokers.map(({ id }) => id));
     const placed = new Set(partitions.flatMap(({ replicas }) => replicas));
-    const count = (fault: PartitionRow['faults'][number]) =>
-      partitions.filter((one) => faultsOf(one).includes(fault)).length;
+    const count = (fault: PartitionFault) =>
+      partitions.filter((one) => faultsIn(one).includes(fault)).length;
     const nothing = brokers.length === 0 && scan.names.length === 0 && problems.length === 0;
     return {
       found: is07 ? '0.7' : nothing ? 'none' : 'zookeeper',
@@ -158,7 +158,7 @@ export class Kafka {
       if (named !== null && !named.has(name)) return false;
       if (!name.toLowerCase().includes(wanted)) return false;
       const topic = scan?.topics.get(name);
-      return scan === null || topic?.partitions.some((one) => faultsOf(one).length > 0) === true;
+      return scan === null || topic?.partitions.some((one) => faultsIn(one).length > 0) === true;
     });
     const shown = matching.slice(page.offset, page.offset + page.limit);
     const groups = await this.#groupsByTopic();
@@ -191,12 +191,11 @@ export class Kafka {
       topicId: seen?.topicId ?? null,
       config: seen?.config ?? {},
       isBeingDeleted: seen?.isBeingDeleted ?? false,
-      partitions: (seen?.partitions ?? []).map((one) => ({
-        partition: one.partition,
-        ...standingOf(one),
-        faults: faultsOf(one),
-        changes: this.isr.count(name, one.partition),
-      })),
+      partitions: (seen?.partitions ?? []).map((one) => {
+        const { hasState: _, ...standing } = standingOf(one);
+        const changes = this.isr.count(name, one.partition);
+        return { partition: one.partition, ...standing, faults: faultsIn(one), changes };
+      }),
       problems: problems.slice(0, problemsMax).map(problemView),
     };
   }
@@ -303,22 +302,14 @@ function problemView({ path, why }: LayoutProblem): { path: string; why: string 
   return { path, why };
 }
 
-function faultsOf({ replicas, adding, removing, state }: PartitionSeen): PartitionRow['faults'] {
-  const faults: PartitionRow['faults'][number][] = [];
-  if (state === null) faults.push('no state');
-  else if (state.leader === noLeader) faults.push('no leader');
-  else if (state.leader !== replicas[0]) faults.push('not preferred');
-  if (state !== null && replicas.some((id) => !state.isr.includes(id))) faults.push('out of sync');
-  if (adding.length + removing.length > 0) faults.push('moving');
-  return faults;
-}
+const faultsIn = (partition: PartitionSeen): PartitionFault[] => faultsOf(standingOf(partition));
 
 function rowOf(
   { topic, partitions, isBeingDeleted }: TopicSeen,
   groups: TopicRow['groups'],
 ): TopicRow {
-  const count = (fault: PartitionRow['faults'][number]) =>
-    partitions.filter((one) => faultsOf(one).includes(fault)).length;
+  const count = (fault: PartitionFault) =>
+    partitions.filter((one) => faultsIn(one).includes(fault)).length;
   return {
     topic,
     partitions: partitions.length,

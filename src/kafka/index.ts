@@ -129,7 +129,12 @@ export {
 } from './offsets.ts';
 export { NotOwnerError, type NotOwnerReason, type OwnedPartition } from './owned-partition.ts';
 export { keyOf, type PartitionId, partitionNumber, partitionOf } from './partition.ts';
-export { type PartitionStanding, standingOf } from './partition-standing.ts';
+export {
+  faultsOf,
+  type PartitionFault,
+  type PartitionStanding,
+  standingOf,
+} from './partition-standing.ts';
 export {
   type ProducerLayout,
   ProducerPartitions,
