@@ -41,8 +41,9 @@ export interface ConversationOptions {
 
 /** How long a reply is looked for: what a server on the same machine takes, unless it waits for its disk. */
 const awakeMs = 0.1;
-/** With more of them a server has work for longer than that, and needs the core. */
+/** With more of them a server has work for longer, and may need the core, unless it answers many at a time. */
 const awakeInFlightMax = 4;
+const awakeShareMin = 1 / 4;
 /** At least this often, so that a server with long timeouts still hears from us and we from it. */
 const pingIntervalMaxMs = 10_000;
 
@@ -56,6 +57,8 @@ export class Conversation {
   #isOver = false;
   #ackedMs = Number.NEGATIVE_INFINITY;
   #heardMs: number;
+  /** How many were answered by what came last. */
+  #answered = 0;
   #sentMs: number;
   /** When each ping left that is not answered. A pong says nothing of the pings after its own. */
   readonly #pingsSentMs: number[] = [];
@@ -67,6 +70,7 @@ export class Conversation {
     this.#sentMs = this.#heardMs;
     transport.onHeard = () => {
       this.#heardMs = options.clock.nowMs();
+      this.#answered = 0;
     };
     transport.onFrame = (bytes, start, end, borrowed) => this.#frame(bytes, start, end, borrowed);
     // Whoever was answered goes on only after all of this: for a chunk one look at the clock is enough.
@@ -106,7 +110,9 @@ export class Conversation {
       const nowMs = clock.nowMs();
       if (calls.send(this.transport.writer, nowMs, frameBytesMax)) this.#sentMs = nowMs;
       this.transport.flush();
-      if (calls.inFlight <= awakeInFlightMax) wakefulness.touch(awakeMs);
+      const { inFlight } = calls;
+      const isBrisk = inFlight <= awakeInFlightMax || this.#answered >= inFlight * awakeShareMin;
+      if (isBrisk) wakefulness.touch(awakeMs);
     });
   }
 
@@ -143,8 +149,10 @@ export class Conversation {
     this.#options.seen.sees(zxidHigh, zxidLow);
     const { calls } = this.#options;
     let sentMs = Number.NEGATIVE_INFINITY;
-    if (xid > 0) sentMs = calls.reply(xid, err, reader);
-    else if (xid === specialXids.ping) sentMs = this.#pingsSentMs.shift() ?? sentMs;
+    if (xid > 0) {
+      sentMs = calls.reply(xid, err, reader);
+      this.#answered += 1;
+    } else if (xid === specialXids.ping) sentMs = this.#pingsSentMs.shift() ?? sentMs;
     else if (xid === specialXids.auth) this.#authReplied(err);
     else if (xid !== specialXids.setWatches) {
       throw new ProtocolError(`a reply with xid ${xid}, which no request has`);
