@@ -120,6 +120,20 @@ test('after tidying, what comes late is added', async () => {
   expect(await offsets('0')).toEqual([0, 1]);
 });
 
+test('who wakes up when the others are done adds nothing to their files', async () => {
+  const [one, stopped] = [await PeriodFiles.open(dir, 60), await PeriodFiles.open(dir, 60)];
+  await one.write(a, 2n, [record(0, 1)]);
+  await one.complete(0, 60);
+  await one.tidy();
+
+  const write = stopped.write(a, 1n, [record(0, 1)], () => false);
+  await expect(write).rejects.toMatchObject({ code: 'ENOENT' });
+  await stopped.tidy();
+
+  expect(await readdir(dir)).toEqual(['0.ndjson']);
+  expect(await offsets('0')).toEqual([0]);
+});
+
 test('several who tidy at once leave every file whole', async () => {
   for (let round = 0; round < 20; round++) {
     const all = await Promise.all([1, 2, 3].map(() => PeriodFiles.open(dir, 60)));

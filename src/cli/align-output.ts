@@ -94,8 +94,17 @@ export class PeriodFiles {
     return new PeriodFiles(directory, periodMs);
   }
 
-  /** Appends to the parts. `epoch` is that of the ownership. */
-  async write(id: PartitionId, epoch: bigint, records: readonly OutputRecord[]): Promise<void> {
+  /**
+   * Appends to the parts. `epoch` is that of the ownership. When what files are made from is gone, the
+   * others came to the end meanwhile: what is not ours any more is then in the files already, and it rejects
+   * with ENOENT.
+   */
+  async write(
+    id: PartitionId,
+    epoch: bigint,
+    records: readonly OutputRecord[],
+    isOurs: () => boolean = () => true,
+  ): Promise<void> {
     const chunks = new Map<string, Buffer[]>();
     const late = new Set<string>();
     const key = nameOf(id);
@@ -111,14 +120,14 @@ export class PeriodFiles {
     const unsynced = this.#unsynced.get(key) ?? new Set();
     this.#unsynced.set(key, unsynced);
     for (const [name, pieces] of chunks) {
-      const path = join(await this.#folder(name), `${key}.${epoch}.part`);
+      const path = join(await this.#folder(name, isOurs), `${key}.${epoch}.part`);
       await append(path, Buffer.concat(pieces));
       unsynced.add(path);
       if (await isThere(join(this.directory, `${name}.ndjson`))) late.add(name);
     }
     if (late.size === 0) return;
     const folder = join(this.directory, hidden, 'late');
-    await mkdir(folder, { recursive: true });
+    await makeFolder(folder, isOurs);
     for (const name of late) await writeFile(join(folder, name), '');
   }
 
@@ -126,11 +135,11 @@ export class PeriodFiles {
    * A period's folder. It comes into being whole, with the file that is there already in it, so that
    * nobody takes one that we made for one that was there before.
    */
-  async #folder(name: string): Promise<string> {
+  async #folder(name: string, isOurs: () => boolean): Promise<string> {
     const path = join(this.directory, hidden, name);
     if (this.#folders.has(name)) return path;
     const made = join(this.directory, hidden, `new.${randomUUID()}`);
-    await mkdir(made, { recursive: true });
+    await makeFolder(made, isOurs);
     await writeFile(join(made, 'begun'), ''); // so that a rename onto it fails
     const file = join(this.directory, `${name}.ndjson`);
     await link(file, join(made, 'base')).catch(unless('ENOENT'));
@@ -238,6 +247,18 @@ function unless(...codes: string[]): (error: NodeJS.ErrnoException) => undefined
   return (error) => {
     if (!codes.includes(error.code ?? '')) throw error;
   };
+}
+
+/** A folder that may be there. What is above it is made only for who is still an owner. */
+async function makeFolder(path: string, isOurs: () => boolean): Promise<void> {
+  try {
+    await mkdir(path);
+  } catch (error) {
+    unless('EEXIST', 'ENOENT')(error as NodeJS.ErrnoException);
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return;
+    if (!isOurs()) throw error;
+    await mkdir(path, { recursive: true });
+  }
 }
 
 async function isThere(path: string): Promise<boolean> {

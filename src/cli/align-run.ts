@@ -137,14 +137,16 @@ async function consume(
   sink: Sink,
 ): Promise<void> {
   for await (const batch of runner) {
-    void client.state; // looks at the clock: a session that is over ends here
-    if (batch.signal.aborted) continue;
+    const isOurs = () => {
+      void client.state; // looks at the clock: a session that is over ends here
+      return !batch.signal.aborted;
+    };
+    if (!isOurs()) continue;
     try {
-      await sink.write(batch);
+      await sink.write(batch, isOurs);
     } catch (error) {
       // Who was stopped for long finds even the folder gone: the others came to the end without it.
-      void client.state;
-      if (!batch.signal.aborted) throw error;
+      if (isOurs()) throw error;
     }
     await batch.done();
     tellProgress(context, runner);
@@ -195,7 +197,7 @@ async function limitOf(client: Client, path: string, signal: AbortSignal) {
 
 interface Sink {
   assigned(id: PartitionId, epoch: bigint): void;
-  write(batch: AlignedBatch): Promise<void>;
+  write(batch: AlignedBatch, isOurs: () => boolean): Promise<void>;
   quarantine(id: PartitionId, record: KafkaRecord): void;
   passed(id: PartitionId, end: number): Promise<void>;
   complete(start: number | null, end: number, signal: AbortSignal): Promise<void>;
@@ -244,7 +246,8 @@ class FileSink implements Sink {
     this.#epochs.set(keyOf(id), epoch);
   }
 
-  async write({ topic, partition, epoch, records, timesMs }: AlignedBatch): Promise<void> {
+  async write(batch: AlignedBatch, isOurs: () => boolean): Promise<void> {
+    const { topic, partition, epoch, records, timesMs } = batch;
     const lines = records.map(
       (record, i): OutputRecord => ({
         offset: record.offset,
@@ -252,7 +255,7 @@ class FileSink implements Sink {
         line: lineOf(record),
       }),
     );
-    await this.#files.write({ topic, partition }, epoch, lines);
+    await this.#files.write({ topic, partition }, epoch, lines, isOurs);
   }
 
   quarantine(id: PartitionId, record: KafkaRecord): void {
