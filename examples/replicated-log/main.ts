@@ -37,7 +37,8 @@ try {
   const produced = produce(acknowledged, producing.signal);
   await progress(acknowledged, 20);
 
-  // 1. The leader dies.
+  // 1. The leader dies. Alone in sync nobody could follow it.
+  await inSync(zk, 3);
   const first = await leader(zk);
   await kill(first);
   const second = await newLeader(zk, first);
