@@ -7,6 +7,8 @@
  * the whole heap is looked through (a third of all that writes allocate, and pauses of 3 to 5 ms).
  */
 
+import { pathHash } from '../tree/index.ts';
+
 /** What the table needs of its entries, which are in it once at most. */
 export interface Chained<T> {
   readonly path: string;
@@ -18,12 +20,6 @@ export interface Chained<T> {
 
 /** Few enough to cost nothing, many enough for all that a busy server has under way. */
 const buckets = 4096;
-
-export function pathHash(path: string): number {
-  let hash = 0x811c9dc5;
-  for (let i = 0; i < path.length; i++) hash = Math.imul(hash ^ path.charCodeAt(i), 0x01000193);
-  return hash ^ (hash >>> 15);
-}
 
 export class ChangeTable<T extends Chained<T>> {
   readonly #buckets: (T | undefined)[] = new Array<T | undefined>(buckets).fill(undefined);

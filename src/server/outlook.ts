@@ -17,8 +17,8 @@ import {
   nodeCrc,
   TreeDigest,
 } from '../protocol/index.ts';
-import { type LoadedStat, noNode, type Tree, type TxnHead } from '../tree/index.ts';
-import { type Chained, ChangeTable, pathHash } from './change-table.ts';
+import { type LoadedStat, noNode, pathHash, type Tree, type TxnHead } from '../tree/index.ts';
+import { type Chained, ChangeTable } from './change-table.ts';
 
 /**
  * A node as a txn will leave it. A class with one way to make it, and not an object spread from
@@ -128,13 +128,12 @@ export class Outlook {
   }
 
   /** The node as it will be, or undefined. */
-  get(path: string): Change | undefined {
-    const hash = pathHash(path);
+  get(path: string, hash = pathHash(path)): Change | undefined {
     if (this.#latest.size > 0) {
       const change = this.#latest.get(path, hash);
       if (change !== undefined) return change.exists ? change : undefined;
     }
-    const node = this.#tree.find(path);
+    const node = path === '' ? this.#tree.find(path) : this.#tree.nodes.find(path, hash);
     if (node === noNode) return undefined;
     const change = new Change(path, hash);
     change.node = node;
@@ -151,6 +150,7 @@ export class Outlook {
     changes: Changes,
     parent: Change,
     path: string,
+    hash: number,
     data: Buffer | null,
     acl: readonly Acl[],
     owner: bigint,
@@ -158,7 +158,7 @@ export class Outlook {
   ): void {
     // The counter only rises, in the tree too: at its end it stays as it is.
     this.#putChildren(changes, parent, 1, Math.max(parent.cversion, (parent.cversion + 1) | 0));
-    const made = new Change(path, pathHash(path));
+    const made = new Change(path, hash);
     made.czxid = this.#zxid;
     made.pzxid = this.#zxid;
     made.ctimeMs = this.#timeMs;

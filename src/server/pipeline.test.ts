@@ -287,6 +287,8 @@ test('the log is told when hardly anybody else would wait for a sync', async () 
   syncMs = 0.1;
   for (let i = 0; i < 100; i += 1) await write(5, 5, 10);
   expect(await write(1, 500, 10)).toBe(true); // long ago
+  for (let i = 0; i < 1000; i += 1) await write(5, 5, 10);
+  expect(await write(1, 2000, 10)).toBe(false); // too many for whatever disk
 });
 
 /** A log whose batches land when told, and ends that note the order of things. */

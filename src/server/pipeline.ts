@@ -33,6 +33,8 @@ const rateWindowMs = 5;
 const heldUpMax = 10;
 /** How fast it is learned how long a sync takes, with each that was waited for: one slow one says little. */
 const learns = 1 / 8;
+/** No sync is faster than this, whatever was learned: where more come in that time, none is waited for. */
+const syncMsMin = 0.1;
 /** How fast it is forgotten that syncs took long, with each that was not waited for. */
 const forgets = 0.99;
 /** More at a time is a load, where reading and writing side by side gains more. */
@@ -114,7 +116,9 @@ export class Pipeline {
       this.#rateFromMs = nowMs;
       this.#rateFromPackets = asked;
     }
-    return txns <= quietTxnsMax && this.#packetsPerMs * this.#syncMs <= heldUpMax;
+    return (
+      txns <= quietTxnsMax && this.#packetsPerMs * Math.max(this.#syncMs, syncMsMin) <= heldUpMax
+    );
   }
 
   #commit(batch: readonly Call[], startMs: number, isQuiet: boolean): void {

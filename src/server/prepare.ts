@@ -26,6 +26,7 @@ import {
   noNode,
   ownerKind,
   parseQuota,
+  pathHash,
   quotaRoot,
   statsName,
   statsPath,
@@ -54,14 +55,15 @@ const err = {
 
 export const modesByFlags = new Map(Object.values(createModes).map((mode) => [mode.flags, mode]));
 
+const belowQuotas = `${quotaRoot}/`;
+const usageEnd = `/${statsName}`;
+
 /**
  * Usage of a quota that StatsTrack would throw at. Apache takes it, stops for good at the next change
  * below that quota, and could not replay a log that holds it.
  */
 function isUnreadableUsage(path: string, data: Buffer | null): boolean {
-  return (
-    path.startsWith(`${quotaRoot}/`) && path.endsWith(`/${statsName}`) && parseQuota(data) === null
-  );
+  return path.startsWith(belowQuotas) && path.endsWith(usageEnd) && parseQuota(data) === null;
 }
 
 /** Who asks. */
@@ -119,7 +121,8 @@ export class Prepare {
     if (!this.#auth.permits(parent.acl, permissions.create, asker.ids)) return err.noAuth;
     if (mode.sequential) path += sequenceSuffix(parent.cversion);
     if (pathFault(path) !== null) return err.badArguments;
-    if (this.#outlook.get(path) !== undefined) return err.nodeExists;
+    const hash = pathHash(path);
+    if (this.#outlook.get(path, hash) !== undefined) return err.nodeExists;
     if (ownerKind(parent.owner, this.#tree.extendedTypes) === 'session') return err.ephemeralParent;
     if (isUnreadableUsage(path, data)) return err.badArguments;
     const bytes = data === null ? 0 : data.length;
@@ -136,7 +139,7 @@ export class Prepare {
     if (mode.container) owner = containerOwner;
     else if (mode.ttl) owner = ttlOwner(ttl);
     const landedOwner = landedOwnerOf(op, mode.ephemeral ? asker.sessionId : 0n, ttl);
-    this.#outlook.create(changes, parent, path, data, acl, owner, landedOwner);
+    this.#outlook.create(changes, parent, path, hash, data, acl, owner, landedOwner);
     return body;
   }
 

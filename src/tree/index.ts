@@ -9,7 +9,7 @@ export {
   ttlOfOwner,
   ttlOwner,
 } from './owners.ts';
-export { noNode } from './path-index.ts';
+export { noNode, pathHash } from './path-index.ts';
 export {
   limitsName,
   limitsPath,

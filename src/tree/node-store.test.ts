@@ -7,6 +7,7 @@ import { noNode } from './path-index.ts';
 
 const made = (path: string, data: Buffer | null = Buffer.from(path)): NewNode => ({
   path,
+  hash: undefined,
   data,
   acl: -1,
   zxid: 7,
@@ -30,6 +31,23 @@ test('a node is found by its path, and only by all of it', () => {
   expect(store.find('/ab')).toBe(noNode);
   expect(store.find('/abcd')).toBe(noNode);
   expect(store.find('/é')).toBe(noNode);
+});
+
+test('by its string and by its bytes a path leads to the same node', () => {
+  const name = fc.string({
+    unit: fc.oneof(fc.constantFrom('a', 'é', 'Ã', '©', '中'), fc.string()),
+  });
+  fc.assert(
+    fc.property(fc.uniqueArray(name, { maxLength: 20 }), (names) => {
+      const { store, root } = storeWithRoot();
+      const paths = names.map((one) => `/${one}`).filter((path) => path !== '/');
+      const nodes = paths.map((path) => store.add(root, made(path)));
+      const bytes = paths.map((path) => Buffer.from(path));
+
+      expect(paths.map((path) => store.find(path))).toEqual(nodes);
+      expect(bytes.map((path) => store.findBytes(path, 0, path.length))).toEqual(nodes);
+    }),
+  );
 });
 
 test('a path beyond ASCII, and one beyond any scratch memory, is found', () => {

@@ -20,7 +20,7 @@ import { Buffer } from 'node:buffer';
 import { copyAll, copyBytes, readInt, type Writer, writeInt } from '../jute/index.ts';
 import { crcBytes, crcEnd, crcStart } from '../protocol/index.ts';
 import { readLong, writeLong } from './longs.ts';
-import { hashOf, noNode, PathIndex } from './path-index.ts';
+import { hashOf, noNode, PathIndex, pathHash } from './path-index.ts';
 import { Slabs } from './slabs.ts';
 
 const chunkShift = 12;
@@ -62,6 +62,8 @@ const loopMax = 64;
 
 export interface NewNode {
   readonly path: string;
+  /** Of the path, where it is known already. */
+  readonly hash: number | undefined;
   readonly data: Buffer | null;
   readonly acl: number;
   readonly zxid: number;
@@ -133,8 +135,23 @@ export class NodeStore {
 
   // ── finding ───────────────────────────────────────────────────────────────────────────────────
 
-  find(path: string): number {
-    return this.findBytes(this.#scratch, 0, this.#encode(path));
+  find(path: string, hash: number = pathHash(path)): number {
+    for (let node = this.#index.first(hash); node !== noNode; ) {
+      const chunk = this.#chunks[node >>> chunkShift]!;
+      const base = (node & (chunkNodes - 1)) * stride;
+      if (chunk[base + field.hash] === hash && this.#isAt(chunk[base]!, path)) return node;
+      node = chunk[base + field.next]!;
+    }
+    return noNode;
+  }
+
+  #isAt(address: number, path: string): boolean {
+    const slab = this.#slabs.slab(address);
+    const at = this.#slabs.offset(address);
+    const start = at + headBytes;
+    const length = readInt(slab, at);
+    if (length === path.length && isAscii(slab, start, path)) return true;
+    return slab.toString('utf8', start, start + length) === path; // or of the same hash by chance
   }
 
   findBytes(bytes: Buffer, start: number, end: number): number {
@@ -217,7 +234,7 @@ export class NodeStore {
     writeInt(slab, statAt + stat.numChildren, 0);
     writeLong(slab, statAt + stat.pzxid, zxid);
 
-    return this.#enter(parent, address, hashOf(this.#scratch, 0, pathBytes), made.acl);
+    return this.#enter(parent, address, made.hash ?? pathHash(path), made.acl);
   }
 
   /**
@@ -364,6 +381,21 @@ export class NodeStore {
     writeLong(slab, at + stat.mzxid, zxid);
     writeLong(slab, at + stat.mtime, timeMs);
     writeInt(slab, at + stat.version, version);
+  }
+
+  /** A child came: both fields of the parent that say so, in one look. The counter is the stored one. */
+  setChildMade(node: number, cversion: number, zxid: number): void {
+    const address = this.#get(node, field.address);
+    const slab = this.#slabs.slab(address);
+    const at = this.#slabs.offset(address);
+    const from = statAt(slab, at);
+    writeInt(slab, at + 4, cversion);
+    writeInt(
+      slab,
+      from + stat.cversion,
+      shownCversion(cversion, readInt(slab, from + stat.numChildren)),
+    );
+    writeLong(slab, from + stat.pzxid, zxid);
   }
 
   setPzxid(node: number, zxid: number): void {
@@ -625,7 +657,6 @@ export class NodeStore {
     this.#countChildren(parent, -1);
   }
 
-  /** Clients see creates and deletes: twice the creates, less what is still there (copyStat). */
   #countChildren(node: number, more: number): void {
     const address = this.#get(node, field.address);
     const slab = this.#slabs.slab(address);
@@ -633,7 +664,7 @@ export class NodeStore {
     const from = statAt(slab, at);
     const count = readInt(slab, from + stat.numChildren) + more;
     writeInt(slab, from + stat.numChildren, count);
-    writeInt(slab, from + stat.cversion, Math.imul(readInt(slab, at + 4), 2) - count);
+    writeInt(slab, from + stat.cversion, shownCversion(readInt(slab, at + 4), count));
   }
 
   #statInt(node: number, which: number): number {
@@ -682,6 +713,11 @@ function putData(slab: Buffer, at: number, data: Buffer | null): void {
   if (data !== null) copyAll(data, slab, at + 4);
 }
 
+/** Clients see creates and deletes: twice the creates, less what is still there (copyStat). */
+function shownCversion(stored: number, children: number): number {
+  return Math.imul(stored, 2) - children;
+}
+
 function recordBytes(pathBytes: number, dataBytes: number): number {
   return headBytes + pathBytes + 4 + dataBytes + statBytes;
 }
@@ -690,6 +726,15 @@ function statAt(slab: Buffer, at: number): number {
   const dataAt = at + headBytes + readInt(slab, at);
   const length = readInt(slab, dataAt);
   return dataAt + 4 + Math.max(0, length);
+}
+
+/** Whether these bytes are `text`, and all of it ASCII. */
+function isAscii(bytes: Buffer, start: number, text: string): boolean {
+  for (let i = 0; i < text.length; i++) {
+    const unit = text.charCodeAt(i);
+    if (unit !== bytes[start + i] || unit > 0x7f) return false;
+  }
+  return true;
 }
 
 function same(a: Buffer, aAt: number, b: Buffer, bAt: number, length: number): boolean {

@@ -23,10 +23,31 @@ export interface Links {
   setNext(node: number, next: number): void;
 }
 
+const hashStart = 0x811c9dc5;
+const hashFactor = 0x01000193;
+
 /** FNV-1a with a last mix, so that the low bits, which pick the shard, depend on all of the path. */
 export function hashOf(bytes: Uint8Array, start: number, end: number): number {
-  let hash = 0x811c9dc5;
-  for (let i = start; i < end; i++) hash = Math.imul(hash ^ bytes[i]!, 0x01000193);
+  let hash = hashStart;
+  for (let i = start; i < end; i++) hash = Math.imul(hash ^ bytes[i]!, hashFactor);
+  return mixed(hash);
+}
+
+/** The same for a path that is a string. */
+export function pathHash(path: string): number {
+  let hash = hashStart;
+  for (let i = 0; i < path.length; i++) {
+    const unit = path.charCodeAt(i);
+    if (unit > 0x7f) {
+      const bytes = Buffer.from(path);
+      return hashOf(bytes, 0, bytes.length);
+    }
+    hash = Math.imul(hash ^ unit, hashFactor);
+  }
+  return mixed(hash);
+}
+
+function mixed(hash: number): number {
   hash ^= hash >>> 15;
   hash = Math.imul(hash, 0x2c1b3c6d);
   return hash ^ (hash >>> 13);

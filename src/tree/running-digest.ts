@@ -20,6 +20,8 @@ import type { ForetoldStat, NodeStore } from './node-store.ts';
 export interface Foretold extends ForetoldStat {
   /** Where it is, of one that is there already. */
   readonly node: number;
+  /** Of its path. */
+  readonly hash: number;
   readonly crc: number;
   /** The next one of the same txn. */
   readonly following: Foretold | undefined;

@@ -130,7 +130,7 @@ export class Tree {
     this.extendedTypes = options.extendedTypes ?? false;
     this.#owned = new OwnedPaths(this.extendedTypes);
     this.#digest = options.digest ? new RunningDigest(this.nodes) : undefined;
-    const blank = { data: Buffer.alloc(0), acl: openAclId, zxid: 0, timeMs: 0 };
+    const blank = { data: Buffer.alloc(0), hash: undefined, acl: openAclId, zxid: 0, timeMs: 0 };
     const add = (parent: number, path: string): number => {
       const node = this.#insert(parent, { ...blank, path, owner: 0n, shownOwner: 0n });
       this.#digest?.changed(node, path);
@@ -292,7 +292,16 @@ export class Tree {
       const parent = this.#restoredParent(parentPath(path));
       if (parent === noNode) throw new Error(`a snapshot has ${path} before its parent`);
       const shownOwner = this.#kind(owner) === 'session' ? owner : 0n;
-      node = this.#insert(parent, { path, data, acl, zxid: 0, timeMs: 0, owner, shownOwner });
+      node = this.#insert(parent, {
+        path,
+        hash: undefined,
+        data,
+        acl,
+        zxid: 0,
+        timeMs: 0,
+        owner,
+        shownOwner,
+      });
     } else {
       this.#dataSize += (data?.length ?? 0) - this.nodes.dataBytes(known);
       this.nodes.setData(known, data);
@@ -417,6 +426,7 @@ export class Tree {
     const { zxid, timeMs } = head;
     const node = this.#insert(parent, {
       path,
+      hash: foretoldNode?.hash,
       data,
       acl: aclId,
       zxid,
@@ -447,8 +457,7 @@ export class Tree {
     const next = cversion === -1 ? known + 1 : cversion;
     if (next <= known) return;
     const pzxid = this.nodes.pzxid(parent);
-    this.nodes.setCversion(parent, next);
-    this.nodes.setPzxid(parent, zxid);
+    this.nodes.setChildMade(parent, next, zxid);
     this.#digest?.childrenChanged(parent, path, pzxid, known);
   }
 
