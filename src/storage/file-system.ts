@@ -132,9 +132,9 @@ const copySlowMs = 5;
 const copyPauseMs = 10_000;
 
 /** A sync that was waited for and took so long held others up. */
-const waitSlowMs = 2;
-/** None is waited for, for so many times as long: slow ones hold others up for 2 % of the time at most. */
-const waitPauseTimes = 50;
+const waitSlowMs = 4;
+/** None is waited for, for so many times as long: slow ones hold others up for 5 % of the time at most. */
+const waitPauseTimes = 20;
 
 /**
  * Writes and syncs go past the promises of `FileHandle`, which cost as much again as the write itself

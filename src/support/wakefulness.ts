@@ -6,10 +6,10 @@
  * as many again are answered in the same time, for no more CPU each: to sleep and wake costs that as well.
  *
  * In: `touch`, after something was sent that is likely to be answered at once, by a reply or by the next
- * request; `expect` before it, where others wait for that answer too. The loop looks on until so long after the
- * last one. When that was for nothing it does not
- * for the next two, then the next four, up to a thousand: where the other side is far away or takes its time, or
- * where other work needs the core, it hardly ever tries. All the while timers and sockets have their turn.
+ * request; `expect` before it, where the answer takes longer and is worth it all the same. The loop looks on
+ * until so long after the last one. When that was for nothing it does not for the next two, then the next
+ * four, up to a thousand: where the other side is far away or takes its time, or where other work needs the
+ * core, it hardly ever tries. All the while timers and sockets have their turn.
  */
 
 import { availableParallelism } from 'node:os';
