@@ -123,6 +123,8 @@ export class Connection implements Watcher {
   ids: readonly Id[];
   /** Its connect request had the byte that says whether read-only will do; then the answer has it. */
   speaksReadOnly = true;
+  /** Its next request is waited for: see gathering.ts. */
+  awaitedRound = 0;
   /** For whoever counts links. */
   onClosed: () => void = () => {};
   /** The first frame is here. */

@@ -28,6 +28,7 @@ import { AuthAttempts } from './auth-attempts.ts';
 import { type Asked, Call } from './call.ts';
 import { Connection, type Service, type Wire } from './connection.ts';
 import { Expiry } from './expiry.ts';
+import { Gathering } from './gathering.ts';
 import { Handshake } from './handshake.ts';
 import { type Limits, limitsOf } from './limits.ts';
 import { hexId, rateLimited } from './log-lines.ts';
@@ -94,6 +95,7 @@ export class Engine implements Service {
   readonly #reader = new Reader();
   readonly #readCall = new ReadCall();
   readonly #outbox: Outbox;
+  readonly #gathering = new Gathering();
   readonly #barriers = new Set<Connection>();
   #zxid: number;
   /** When the chunk at hand came in, or the batch at hand was durable. */
@@ -162,6 +164,7 @@ export class Engine implements Service {
       },
       committed: (call) => this.#committed(call),
       batchDone: () => this.#batchDone(),
+      isGathering: (nowMs) => this.#gathering.isOn(nowMs),
       slow: (tookMs, txns) => this.#slowLog(tookMs, txns),
       failed: (error) => this.fail(error),
     });
@@ -258,6 +261,7 @@ export class Engine implements Service {
       const { session } = connection;
       if (session !== undefined && !session.closing) this.sessions.touch(session, this.#nowMs);
       this.stats.packetsReceived += requests;
+      this.#gathering.heard(connection);
     }
     this.#outbox.chunkDone(this.#nowMs);
     if (this.#answered > 0) {
@@ -554,7 +558,9 @@ export class Engine implements Service {
       this.#drain(connection);
       if (connection.inFlight === 0) this.#barriers.delete(connection);
     }
+    const { links } = this.#outbox;
     this.#outbox.flush();
+    this.#gathering.answered(links, this.#clock.nowMs());
   }
 
   // ── what the server asks itself ───────────────────────────────────────────────────────────────

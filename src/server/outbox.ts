@@ -37,6 +37,11 @@ export class Outbox {
     this.#ends = ends;
   }
 
+  /** Those that have something to say. */
+  get links(): readonly Connection[] {
+    return this.#dirty;
+  }
+
   add(connection: Connection): void {
     this.#dirty.push(connection);
   }

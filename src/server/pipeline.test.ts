@@ -3,6 +3,7 @@ import { type Deferred, deferred, ManualClock } from '../support/index.ts';
 import { RawClient, startTestServer } from '../testing/index.ts';
 import type { Call } from './call.ts';
 import { Pipeline, type PipelineEnds } from './pipeline.ts';
+import { startServer } from './start-server.ts';
 import { ServerStats } from './stats.ts';
 import type { LoggedTxn, TxnLog } from './txn-log.ts';
 
@@ -249,6 +250,7 @@ test('the log is told when hardly anybody else would wait for a sync', async () 
   };
   const stats = new ServerStats(0);
   const pipeline = new Pipeline(log, clock, stats, {
+    isGathering: () => false,
     batchBegun: () => {},
     committed: () => {},
     batchDone: () => {},
@@ -303,6 +305,7 @@ function pipelineWith(ends: Partial<PipelineEnds> = {}) {
     close: async () => {},
   };
   const pipeline = new Pipeline(log, new ManualClock(), new ServerStats(0), {
+    isGathering: () => false,
     batchBegun: () => order.push('begun'),
     committed: () => {},
     batchDone: () => order.push('done'),
@@ -364,4 +367,56 @@ test('what is with the log when a batch before it fails is never told of', async
 
   expect(order).toEqual(['append 1', 'append 100', 'begun', 'failed: another tree']);
   expect(committed).toBe(1);
+});
+
+test('a few writes wait while more is about to be asked, many do not', async () => {
+  let turns = 3;
+  const { order, submit, land } = pipelineWith({ isGathering: () => turns-- > 0 });
+  const turn = () => new Promise((resolve) => setImmediate(resolve));
+  submit(1);
+  await turn();
+  submit(1);
+  await turn();
+  expect(order).toEqual([]);
+  await turn();
+  await turn();
+  expect(order).toEqual(['append 2']);
+  land();
+  await turn();
+
+  turns = Infinity;
+  submit(1);
+  await turn();
+  submit(31);
+
+  expect(order).toEqual(['append 2', 'begun', 'done', 'append 32']);
+});
+
+test('who is back first waits for the other who was answered with it, and shares a sync', async () => {
+  const held = heldLog();
+  const clock = new ManualClock(); // stands still: nobody is late
+  await using zk = await startServer({ port: 0, log: held.log, clock });
+  const [a, b, c] = [
+    await RawClient.connect(zk.port),
+    await RawClient.connect(zk.port),
+    await RawClient.connect(zk.port),
+  ];
+  const underWay = async (requests: number) => {
+    while (zk.engine.outstanding !== requests) await new Promise(setImmediate);
+  };
+  held.hold();
+  c.send('create', node('/c'));
+  await held.taken();
+  const both = [a.send('create', node('/a')), b.send('create', node('/b'))] as const;
+  await underWay(3);
+  held.release();
+  await Promise.all([a.reply(both[0]), b.reply(both[1])]);
+  const before = held.batches.length;
+
+  const first = a.send('create', node('/a2'));
+  await underWay(1);
+  const second = b.send('create', node('/b2'));
+  await Promise.all([a.reply(first), b.reply(second)]);
+
+  expect(held.batches.slice(before).map((batch) => batch.length)).toEqual([2]);
 });

@@ -4,9 +4,9 @@
  * they were told of it.
  *
  * While one batch is in the log's hands the next collects, so that many writes share one sync. A
- * batch starts once the event loop has read what all links had to say, and under a load as soon as it is worth
- * a sync: while the rest is read, or before it is told what came of the batch before it. The disk is at
- * work meanwhile.
+ * batch starts once the event loop has read what all links had to say, those included that were just answered
+ * (gathering.ts), and under a load as soon as it is worth a sync: while the rest is read, or before it is told
+ * what came of the batch before it. The disk is at work meanwhile.
  */
 
 import type { Clock } from '../support/index.ts';
@@ -15,6 +15,8 @@ import type { ServerStats } from './stats.ts';
 import type { TxnLog } from './txn-log.ts';
 
 export interface PipelineEnds {
+  /** More is about to be asked: a few writes wait a turn of the event loop for it. */
+  isGathering(nowMs: number): boolean;
   /** A batch is durable; its calls follow. */
   batchBegun(nowMs: number): void;
   /** The call is durable: apply it, tell of it, answer it. Called in the order of submission. */
@@ -94,6 +96,10 @@ export class Pipeline {
   #run(): void {
     this.#start = undefined;
     const startMs = this.#clock.nowMs();
+    if (this.#next.length < aheadTxnsMin && this.#ends.isGathering(startMs)) {
+      this.#start = setImmediate(() => this.#run());
+      return;
+    }
     this.#append(startMs, this.#isQuiet(this.#next.length, startMs));
   }
 

@@ -1,0 +1,50 @@
+import { expect, test } from 'vitest';
+import type { Connection } from './connection.ts';
+import { Gathering } from './gathering.ts';
+
+const link = (state: { isLive?: boolean; inFlight?: number } = {}) =>
+  ({ isLive: true, inFlight: 0, awaitedRound: 0, ...state }) as unknown as Connection;
+
+test('it is over once all who were answered have spoken', () => {
+  const gathering = new Gathering();
+  const [a, b, stranger] = [link(), link(), link()];
+  gathering.answered([a, b], 0);
+  expect(gathering.isOn(0.01)).toBe(true);
+  gathering.heard(a);
+  gathering.heard(a);
+  gathering.heard(stranger);
+  expect(gathering.isOn(0.02)).toBe(true);
+  gathering.heard(b);
+
+  expect(gathering.isOn(0.03)).toBe(false);
+});
+
+test('nobody is waited for longer than a moment, by time or by turns', () => {
+  const gathering = new Gathering();
+  gathering.answered([link()], 5);
+  expect(gathering.isOn(5.09)).toBe(true);
+  expect(gathering.isOn(5.1)).toBe(false);
+
+  gathering.answered([link()], 7);
+  let turns = 0;
+  while (gathering.isOn(7)) turns += 1;
+  expect(turns).toBeLessThan(200);
+});
+
+test('not waited for: a link that is gone, that waits itself, that was answered before; or too many', () => {
+  const gathering = new Gathering();
+  gathering.answered([link({ isLive: false }), link({ inFlight: 1 })], 0);
+  expect(gathering.isOn(0)).toBe(false);
+
+  const earlier = link();
+  gathering.answered([earlier], 0);
+  gathering.answered([link()], 0);
+  gathering.heard(earlier);
+  expect(gathering.isOn(0)).toBe(true);
+
+  gathering.answered(
+    Array.from({ length: 65 }, () => link()),
+    0,
+  );
+  expect(gathering.isOn(0)).toBe(false);
+});
