@@ -4,8 +4,8 @@
  *   <path>/_c_<uuid>-latch-0000000003    ephemeral sequential; data: the candidate's id
  *
  * The layout of Curator's LeaderLatch, or with `layout: 'selector'` that of its LeaderSelector, so that
- * Java processes stand in the same line. Each candidate watches the one before it and its own node:
- * a hand-over wakes one candidate and costs a fixed number of requests, however long the line is.
+ * Java processes stand in the same line. Each candidate watches one or two ahead of it and its own node:
+ * a hand-over wakes three candidates at most and costs a fixed number of requests, however long the line is.
  *
  * What always holds: a term is given only for a node that is first in the list and belongs to the
  * session that the client has now; a candidate that does not find itself in the list joins anew. Epochs

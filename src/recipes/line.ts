@@ -4,13 +4,14 @@
  *   <path>/_c_<uuid>-lock-0000000007     the mark finds the node again when the reply to its create was lost
  *
  * In: a rule that says, of a line and a place in it, whom to wait for, or that it is our turn. Out: a
- * `Grant`. Whoever waits watches one node ahead of it and its own, so that letting go wakes few.
+ * `Grant`. Whoever waits watches one or two nodes ahead of it and its own, so that letting go wakes few.
  *
- *   holder   next ──watches──▶ holder   third ──watches──▶ holder   fourth ──watches──▶ next   …
+ *   holder   next ──▶ holder   third ──▶ next, holder   fourth ──▶ holder   fifth ──▶ next   …
  *
- * Where one has its turn at a time, each but the next watches the one before the one before it. When that
- * one is gone, it looks at the line and then watches the one before it: now it knows that it is next, and
- * has its turn the moment that one is gone. A hand-over waits for no question and answer.
+ * Where one has its turn at a time, each watches the two ahead of it, and has its turn the moment that both
+ * are gone: a hand-over waits for no question and answer. Who is further behind watches the third ahead of
+ * it alone. When that one is gone it looks at the line, and sets the two watches: a whole turn before they
+ * matter, since the holder may let go the moment it has its turn.
  *
  * What always holds: a turn comes only to a node that is in the list and belongs to the client's current
  * session. A list may be older than the truth, and then shows nodes ahead that are gone; it never lacks
@@ -153,6 +154,15 @@ export class Line {
   }
 }
 
+/** So many of those ahead are watched at a time, and their ends are enough to know that it is our turn. */
+const foreseenMax = 2;
+
+/** The end of somebody else's place. */
+interface Ending {
+  isOver: boolean;
+  readonly over: Promise<void>;
+}
+
 /** Our node in a line, from its making to its end. */
 export class Place {
   readonly line: Line;
@@ -162,8 +172,10 @@ export class Place {
   readonly grant: Grant;
   /** The list that was asked for together with our node. Only the first look needs it. */
   #firstList: Promise<string[] | null> | undefined;
-  /** The node ahead that is watched, or about to be. */
-  #ahead: Promise<Watched<DataAndStat> | null> | undefined;
+  /** Nodes ahead whose end is waited for, or was seen since the last look at the line. */
+  readonly #endings = new Map<string, Ending>();
+  /** Watches on nodes ahead, set or about to be. */
+  readonly #watches = new Set<Promise<Watched<DataAndStat> | null>>();
 
   constructor(line: Line, path: string, grant: Grant, firstList?: Promise<string[] | null>) {
     this.line = line;
@@ -187,6 +199,9 @@ export class Place {
   async #look(signal?: AbortSignal): Promise<[line: readonly string[], at: number]> {
     const names = await this.#names(signal);
     this.line.isAlone = names.length === 1;
+    for (const [name, { isOver }] of this.#endings) {
+      if (isOver && !names.includes(name)) this.#endings.delete(name);
+    }
     this.grant.check(); // the list may have come in another session than the one that owns the node
     const at = names.indexOf(this.name);
     if (at === -1) {
@@ -206,22 +221,25 @@ export class Place {
     if (rule(line, at) === null) return this.#granted();
     grant.watch(); // goes out together with what is asked next
     const look = () => this.#unlessOver(this.#look(signal), signal);
+    // Where everyone waits for all who are ahead, none of these can come in later. So of the last of
+    // them it is known beforehand that our turn follows their end, and nothing has to be asked then.
+    const isForeseen = rule === oneAtATime;
     for (;;) {
       const name = rule(line, at);
       if (name === null) return this.#granted();
-      // Where everyone waits for all who are ahead, none of these can come in later. So of the last of
-      // them it is known beforehand that our turn follows its end, and nothing has to be asked then.
-      const isForeseen = rule === oneAtATime;
-      const early = isForeseen ? line[at - 2] : undefined;
-      if (early !== undefined) await this.#gone(early, signal);
+      const early = isForeseen ? line[at - 1 - foreseenMax] : undefined;
+      if (early !== undefined) await this.#ending(early, signal).over;
       const { links } = grant;
-      const gone = this.#gone(name, signal);
-      gone.catch(() => {}); // the look behind it may fail first, and says why
-      // In the same breath: it is answered behind the read that watches the one ahead.
-      if (early !== undefined) [line, at] = await look();
-      if (rule(line, at) === null) return this.#granted();
-      await gone;
-      if (isForeseen && at === 1 && line[0] === name) {
+      const ending = this.#ending(name, signal);
+      if (isForeseen && at > 1) this.#ending(line[at - 2]!, signal);
+      if (early !== undefined) {
+        // In the same breath: it is answered behind the reads that watch the two ahead.
+        [line, at] = await look();
+        if (at > foreseenMax) continue; // it was one in the middle that went
+        if (rule(line, at) === null) return this.#granted();
+      }
+      await ending.over;
+      if (isForeseen && this.#areOver(line.slice(0, at))) {
         // Who closes the client takes its own holder and waiters away at once: the list tells them apart.
         const { isClosing } = this.line.client;
         if (grant.isWatched && grant.links === links && !isClosing) return this.#granted();
@@ -235,14 +253,33 @@ export class Place {
     return this.grant;
   }
 
+  #areOver(names: readonly string[]): boolean {
+    return names.every((name) => this.#endings.get(name)?.isOver);
+  }
+
+  /** The end of a node ahead, which is watched once, however often it is asked for. */
+  #ending(name: string, signal: AbortSignal | undefined): Ending {
+    const known = this.#endings.get(name);
+    if (known !== undefined) return known;
+    const ending: Ending = {
+      isOver: false,
+      over: this.#gone(name, signal).then(() => {
+        ending.isOver = true;
+      }),
+    };
+    this.#endings.set(name, ending);
+    ending.over.catch(() => this.#endings.delete(name)); // the look behind it may fail first, and says why
+    return ending;
+  }
+
   /** Resolves when the node is no longer there. Somebody may write to it meanwhile, and ask its owner to let go. */
   async #gone(name: string, signal: AbortSignal | undefined): Promise<void> {
     for (let isThere = true; isThere; ) {
-      const ahead = watchNode(this.line.client, childOf(this.line.path, name));
-      this.#ahead = ahead;
-      const watched = await this.#unlessOver(this.#inSession(ahead), signal);
+      const watch = watchNode(this.line.client, childOf(this.line.path, name));
+      this.#watches.add(watch);
+      const watched = await this.#unlessOver(this.#inSession(watch), signal);
       const event = watched && (await this.#unlessOver(watched.changed, signal));
-      if (this.#ahead === ahead) this.#ahead = undefined;
+      this.#watches.delete(watch);
       isThere = event?.type === 'dataChanged';
     }
   }
@@ -283,13 +320,16 @@ export class Place {
     }
   }
 
-  /** Takes the watch on the one ahead away, then the node. Gone already is fine. */
+  /** Takes the watches on those ahead away, then the node. Gone already is fine. */
   async leave(): Promise<void> {
-    const ahead = this.#ahead;
-    this.#ahead = undefined;
-    // Whoever comes after us watches that same node next: our watch must be gone before our node is.
-    const watched = await ahead?.catch(() => null); // what could not be read is not watched
-    await watched?.stop();
+    const watches = [...this.#watches];
+    this.#watches.clear();
+    // Whoever comes after us watches those same nodes next: our watches must be gone before our node is.
+    const unwatched = watches.map(async (watch) => {
+      const watched = await watch.catch(() => null); // what could not be read is not watched
+      await watched?.stop();
+    });
+    if (unwatched.length > 0) await Promise.all(unwatched);
     await this.grant.release();
   }
 }

@@ -4,6 +4,7 @@ import { expect, test } from 'vitest';
 import type { Client } from '../../src/client/index.ts';
 import { Lock, NotHeldError } from '../../src/recipes/index.ts';
 import { opCodes, watchedPaths } from '../faults.ts';
+import { seeded } from '../random.ts';
 import { reached, startZk, type Zk } from '../zk.ts';
 
 const path = '/locks/turn';
@@ -83,6 +84,54 @@ test('who is next asks nothing when the holder lets go', async () => {
   expect(token).toBeGreaterThan(holder.fencingToken);
   expect(traffic).toEqual(['-']); // that the holder's node is gone
 });
+
+test('who is third asks nothing when the two ahead of it let go', async () => {
+  await using zk = await startZk();
+  const { holder, clients, waits } = await lineUp(zk, 2);
+  const traffic = trafficOf(zk);
+
+  await holder.release();
+  await waits[0];
+  await clients[0]!.close(); // its node goes with its session
+  const { token } = await waits[1]!;
+
+  expect(token).toBeGreaterThan(holder.fencingToken);
+  expect(traffic).not.toContain(opCodes.children);
+  expect(traffic).not.toContain(opCodes.getData);
+});
+
+test.each([1, 2, 3, 4])(
+  'whoever leaves next (seed %i), the first of those left has the turn',
+  async (seed) => {
+    await using zk = await startZk();
+    const random = seeded(seed);
+    const { holder, clients, calledOff, waits, granted } = await lineUp(zk, 8);
+    const theHolder = -1;
+    const left = [theHolder, ...waits.keys()];
+    const expected: number[] = [];
+
+    while (left.length > 1) {
+      const [who] = left.splice(Math.floor(random() * left.length), 1);
+      if (who === theHolder) {
+        await holder.release();
+      } else if (expected.includes(who!)) {
+        await clients[who!]!.close(); // its node goes with its session
+      } else {
+        calledOff[who!]!.abort();
+        await waits[who!];
+      }
+      const first = left[0]!;
+      if (first !== theHolder && !expected.includes(first)) {
+        await waits[first];
+        expected.push(first);
+      }
+      await quiet(...clients);
+      expect(granted).toEqual(expected);
+    }
+    await Promise.all(clients.map((client) => client.close()));
+    await expect.poll(() => watchedPaths(zk)).toEqual([]);
+  },
+);
 
 test('those ahead may give up in any order: nobody has a turn before the holder lets go', async () => {
   await using zk = await startZk();
