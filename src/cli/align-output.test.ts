@@ -126,8 +126,10 @@ test('who wakes up when the others are done adds nothing to their files', async 
   await one.complete(0, 60);
   await one.tidy();
 
-  const write = stopped.write(a, 1n, [record(0, 1)], () => false);
-  await expect(write).rejects.toMatchObject({ code: 'ENOENT' });
+  for (const late of [record(0, 1), record(1, null)]) {
+    const write = stopped.write(a, 1n, [late], () => false);
+    await expect(write).rejects.toMatchObject({ code: 'ENOENT' });
+  }
   await stopped.tidy();
 
   expect(await readdir(dir)).toEqual(['0.ndjson']);

@@ -71,7 +71,7 @@ export async function run(context: Context, options: OptionValues): Promise<numb
     }),
     onQuarantine: (id, record, reason) => {
       output.tell(`${keyOf(id)} offset ${record.offset}: its time cannot be believed (${reason})`);
-      sink.quarantine(id, record);
+      sink.quarantine(id, record, stillOurs(client, client.sessionSignal));
     },
     signal,
   });
@@ -137,10 +137,7 @@ async function consume(
   sink: Sink,
 ): Promise<void> {
   for await (const batch of runner) {
-    const isOurs = () => {
-      void client.state; // looks at the clock: a session that is over ends here
-      return !batch.signal.aborted;
-    };
+    const isOurs = stillOurs(client, batch.signal);
     if (!isOurs()) continue;
     try {
       await sink.write(batch, isOurs);
@@ -151,6 +148,14 @@ async function consume(
     await batch.done();
     tellProgress(context, runner);
   }
+}
+
+/** Whether what `signal` stands for is not over, by the clock and not by what was heard so far. */
+function stillOurs(client: Client, signal: AbortSignal): () => boolean {
+  return () => {
+    void client.state; // looks at the clock: a session that is over ends here
+    return !signal.aborted;
+  };
 }
 
 function tellProgress({ output }: Context, runner: Aligner): void {
@@ -198,7 +203,7 @@ async function limitOf(client: Client, path: string, signal: AbortSignal) {
 interface Sink {
   assigned(id: PartitionId, epoch: bigint): void;
   write(batch: AlignedBatch, isOurs: () => boolean): Promise<void>;
-  quarantine(id: PartitionId, record: KafkaRecord): void;
+  quarantine(id: PartitionId, record: KafkaRecord, isOurs: () => boolean): void;
   passed(id: PartitionId, end: number): Promise<void>;
   complete(start: number | null, end: number, signal: AbortSignal): Promise<void>;
   flush(): Promise<void>;
@@ -258,10 +263,16 @@ class FileSink implements Sink {
     await this.#files.write({ topic, partition }, epoch, lines, isOurs);
   }
 
-  quarantine(id: PartitionId, record: KafkaRecord): void {
+  quarantine(id: PartitionId, record: KafkaRecord, isOurs: () => boolean): void {
     const epoch = this.#epochs.get(keyOf(id)) ?? 0n;
     const line = { offset: record.offset, timeMs: null, line: lineOf(record) };
-    this.#writing = this.#writing.then(() => this.#files.write(id, epoch, [line]));
+    this.#writing = this.#writing.then(async () => {
+      try {
+        await this.#files.write(id, epoch, [line], isOurs);
+      } catch (error) {
+        if (isOurs()) throw error; // else the others have it, and may have come to the end already
+      }
+    });
     this.#writing.catch(() => {}); // told by `flush`, which everybody awaits
   }
 
