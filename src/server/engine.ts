@@ -161,6 +161,7 @@ export class Engine implements Service {
       batchBegun: (nowMs) => {
         this.#nowMs = nowMs;
         this.#wallMs = clock.wallMs();
+        this.tree.batchBegun();
       },
       committed: (call) => this.#committed(call),
       batchDone: () => this.#batchDone(),

@@ -4,8 +4,8 @@
  * Each node's share is kept beside it, so that a change costs one CRC. Who foretold it has computed that
  * already, from path and data as they were asked for: where the node's Stat is the one foretold, its
  * share is taken over, and else computed from what the node's memory holds, which then shows as another
- * digest than the txn's. Memory that changes by itself later is found when a child comes or goes, and by
- * `isIntact`, before a snapshot is written over the good one.
+ * digest than the txn's. Memory that changes by itself later is found when a child comes or goes, once for
+ * all that do so in a row, and by `isIntact`, before a snapshot is written over the good one.
  */
 
 import {
@@ -15,6 +15,7 @@ import {
   uncountedPrefixBytes,
 } from '../protocol/index.ts';
 import type { ForetoldStat, NodeStore } from './node-store.ts';
+import { noNode } from './path-index.ts';
 
 /** A node as somebody says that it will be, and what its share is then. */
 export interface Foretold extends ForetoldStat {
@@ -33,9 +34,16 @@ const parentBytesMax = 256;
 export class RunningDigest {
   readonly sum = new TreeDigest();
   readonly #nodes: NodeStore;
+  /** The parent that was read through last, for a child that came or went. */
+  #checkedParent = noNode;
 
   constructor(nodes: NodeStore) {
     this.#nodes = nodes;
+  }
+
+  /** Time has passed: what was read through may be another by now. */
+  batchBegun(): void {
+    this.#checkedParent = noNode;
   }
 
   /** The node is new, or another than it was. */
@@ -58,7 +66,8 @@ export class RunningDigest {
   /** A child came or went: these two fields are other than before. */
   childrenChanged(parent: number, path: string, pzxid: number, cversion: number): void {
     const nodes = this.#nodes;
-    if (nodes.dataBytes(parent) <= parentBytesMax) {
+    if (parent !== this.#checkedParent && nodes.dataBytes(parent) <= parentBytesMax) {
+      this.#checkedParent = parent;
       this.changed(parent, path);
       return;
     }

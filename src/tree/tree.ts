@@ -230,6 +230,11 @@ export class Tree {
     return applied;
   }
 
+  /** Txns follow that belong together: what was looked at before them is looked at again. */
+  batchBegun(): void {
+    this.#digest?.batchBegun();
+  }
+
   /** The digest as every 128th txn left it, of late: what the four letters `hash` tell. */
   get digestLog(): readonly LoggedDigest[] {
     return this.#digestLog;
