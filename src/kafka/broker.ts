@@ -214,7 +214,11 @@ export class Broker extends EventEmitter<BrokerEvents> {
         const isStarting = this.#state.name === 'starting';
         // The next session registers, or none does any more.
         if ((session.aborted || this.#ended.signal.aborted) && !isStarting) return;
-        const isPassing = session.aborted || isZkError(error, 'CONNECTION_LOSS');
+        // What a server says of a session may be heard before the session itself is known to be over.
+        const isPassing =
+          session.aborted ||
+          isZkError(error, 'SESSION_EXPIRED') ||
+          (isZkError(error) && error.retryable);
         if (!isPassing || tries === registerTriesMax) throw error;
         await new Promise<void>((resolve) => {
           this.#clock.after(backoff.next(), resolve);
