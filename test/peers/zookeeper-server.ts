@@ -6,10 +6,11 @@
  *
  *   zoo.cfg   logback.xml   jaas.conf   *.pem   zookeeper.out   data/version-2/{log,snapshot}.<zxid>
  *
- * A server counts as started once it answers four-letter words and names that data folder: by then it
- * isn't somebody else's server who was given the same port.
+ * A server counts as started once it answers four-letter words and names that data folder, so that it isn't
+ * somebody else's server who was given the same port, and once its TLS port is open, which comes later.
  */
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -235,8 +236,9 @@ export class ApacheServer {
     try {
       const conf = await fourLetterWord(this.port, 'conf');
       const isOurs = conf.includes(`dataDir=${this.#plan.config.dataDir}`);
-      if (!isOurs) return conf.includes('not in the whitelist'); // by the test's own config
-      return (await this.mode()) !== undefined;
+      const mayNotSay = conf.includes('not in the whitelist'); // by the test's own config
+      if (isOurs ? (await this.mode()) === undefined : !mayNotSay) return false;
+      return this.securePort === undefined || (await isOpen(this.securePort));
     } catch {
       return false;
     }
@@ -283,4 +285,15 @@ export class ApacheServer {
   #failure(what: string): Error {
     return new Error(`${this.peer.name} on ${this.address} ${what}:\n${this.output()}`);
   }
+}
+
+function isOpen(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(port, '127.0.0.1');
+    socket.once('error', () => resolve(false));
+    socket.once('connect', () => {
+      socket.destroy();
+      resolve(true);
+    });
+  });
 }
