@@ -228,7 +228,7 @@ export class Client extends EventEmitter<ClientEvents> {
    * As `create`, with a mark in the name by which a node whose reply was lost is found again, so
    * that it is made once: `_c_<uuid>-name`, as Curator does.
    */
-  async createProtected(path: string, options: ProtectedOptions = {}): Promise<Created> {
+  createProtected(path: string, options: ProtectedOptions = {}): Promise<Created> {
     return createProtected(this, path, options);
   }
 

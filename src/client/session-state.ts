@@ -111,8 +111,9 @@ const transitions: { readonly [S in SessionStateName]: Row<S> } = {
     ...end,
     ticked,
     answered: (state, { sentMs }) => {
-      const deadlineMs = sentMs + state.identity.timeoutMs;
-      return deadlineMs > state.deadlineMs ? { ...state, deadlineMs } : state;
+      const { name, identity, readOnly } = state;
+      const deadlineMs = sentMs + identity.timeoutMs;
+      return deadlineMs > state.deadlineMs ? { name, identity, readOnly, deadlineMs } : state;
     },
     lost: ({ identity, deadlineMs }) => ({ name: 'suspended', identity, deadlineMs }),
   },

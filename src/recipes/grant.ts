@@ -15,7 +15,6 @@
  */
 
 import { setMaxListeners } from 'node:events';
-import { setImmediate as turn } from 'node:timers/promises';
 import {
   type CallOptions,
   type Client,
@@ -54,9 +53,9 @@ export class Grant {
   readonly sessionId: bigint;
   readonly #client: Client;
   readonly #session: AbortSignal;
-  readonly #stopHearing: () => void;
   readonly #onLeave: (() => void) | undefined;
   // Made when they are first asked for: many a grant comes and goes without that.
+  #stopHearing: (() => void) | undefined;
   #held: AbortController | undefined;
   #revocation: AbortController | undefined;
   #ready: Deferred<void> | undefined;
@@ -82,21 +81,15 @@ export class Grant {
     this.sessionId = node.stat.ephemeralOwner;
     this.#session = client.sessionSignal;
     this.#onLeave = options.onLeave;
-    const stopSession = onAbort(this.#session, () => this.#sessionOver());
-    const onState = (state: SessionState) => this.#stateChanged(state);
-    client.on('state', onState);
-    this.#stopHearing = () => {
-      stopSession();
-      client.off('state', onState);
-    };
-    if (this.#session.aborted || client.sessionId !== this.sessionId) this.#sessionOver();
-    else this.#stateChanged(client.state);
-    void this.#watchLater(options.watchAfter);
+    if (client.sessionId !== this.sessionId) this.#sessionOver();
+    else this.#look();
+    if (options.watchAfter === undefined) this.#watchLater();
+    else void options.watchAfter.then(this.#watchLater);
   }
 
   /** Aborts, with a `NotHeldError`, from the moment on from which somebody else may hold it. */
   get signal(): AbortSignal {
-    this.#lookAtClock();
+    this.#hear();
     if (this.#held === undefined) {
       this.#held = heard();
       if (this.#ended !== undefined) this.#held.abort(this.#why);
@@ -105,12 +98,13 @@ export class Grant {
   }
 
   get isHeld(): boolean {
-    this.#lookAtClock();
+    this.#look();
     return this.#ended === undefined;
   }
 
   /** Resolves once the node is watched; rejects when the grant ends before. */
   get ready(): Promise<void> {
+    this.#hear();
     if (this.#ready === undefined) {
       this.#ready = deferred();
       this.#ready.promise.catch(() => {}); // who waits for it hears of it; `signal` tells all others
@@ -125,9 +119,9 @@ export class Grant {
     return this.#isWatched;
   }
 
-  /** Another number means that the link was another since. */
+  /** Another number means that the link was another since. Counts from the first `watch` on. */
   get links(): number {
-    this.#lookAtClock();
+    this.#look();
     return this.#links;
   }
 
@@ -142,7 +136,7 @@ export class Grant {
 
   /** Runs it with why it ended, once; at once if it has. Returns how not to. Much lighter than `signal`. */
   onEnd(run: (why: NotHeldError) => void): () => void {
-    this.#lookAtClock();
+    this.#hear();
     if (this.#ended !== undefined) {
       run(this.#why);
       return () => {};
@@ -157,7 +151,7 @@ export class Grant {
 
   /** Throws unless it is held, as far as this process can know. */
   check(): void {
-    this.#lookAtClock();
+    this.#look();
     if (this.#ended !== undefined) throw this.#why;
   }
 
@@ -205,16 +199,15 @@ export class Grant {
   }
 
   /** A turn later: what is let go of at once need not be watched, and nobody waits for this. */
-  async #watchLater(after: Promise<unknown> | undefined): Promise<void> {
-    await after;
-    await turn();
-    this.watch();
-  }
+  readonly #watchLater = (): void => {
+    if (!this.#isFollowed && this.#ended === undefined) setImmediate(() => this.watch());
+  };
 
   /** Asks for the watch on the node now. Who goes on asking has it asked for in the same breath. */
   watch(): void {
     if (this.#isFollowed) return;
     this.#isFollowed = true;
+    this.#hear();
     void this.#follow();
   }
 
@@ -243,13 +236,32 @@ export class Grant {
     }
   }
 
-  /** To ask for the state makes the client look at its clock: a session that may be over ends then. */
-  #lookAtClock(): void {
-    void this.#client.state;
+  /** Ends it if it is over by now. To ask for the state makes the client look at its clock. */
+  #look(): void {
+    if (this.#ended !== undefined) return;
+    const { state } = this.#client;
+    if (this.#session.aborted) this.#sessionOver();
+    else this.#judge(state);
   }
 
-  #stateChanged(state: SessionState): void {
-    this.#links += 1;
+  /** From now on it ends by itself, and not only when somebody looks. */
+  #hear(): void {
+    this.#look();
+    if (this.#ended !== undefined || this.#stopHearing !== undefined) return;
+    const client = this.#client;
+    const stopSession = onAbort(this.#session, () => this.#sessionOver());
+    const onState = (state: SessionState) => {
+      this.#links += 1;
+      this.#judge(state);
+    };
+    client.on('state', onState);
+    this.#stopHearing = () => {
+      stopSession();
+      client.off('state', onState);
+    };
+  }
+
+  #judge(state: SessionState): void {
     if (state.name !== 'connected') return;
     // A server without a quorum answers on its own, and proves nothing about the session.
     if (state.readOnly) this.#end('readOnly');
@@ -264,7 +276,7 @@ export class Grant {
   #end(reason: NotHeldReason, cause?: unknown): void {
     if (this.#ended !== undefined) return;
     this.#ended = { reason, ...(cause !== undefined && { cause }) };
-    this.#stopHearing();
+    this.#stopHearing?.();
     this.#ready?.reject(this.#why);
     const atEnd = this.#atEnd ?? [];
     this.#atEnd = undefined;

@@ -81,7 +81,10 @@ export class Line {
 
   /** Makes our node. Rejects, leaving none behind, when the signal aborts first. */
   async join({ signal, ...options }: JoinOptions = {}): Promise<Place> {
-    if (signal === undefined) return this.#still(await this.#make(options));
+    if (signal === undefined) {
+      const place = await this.#make(options);
+      return place.grant.isHeld ? place : this.#still(place);
+    }
     const unwanted = new AbortController();
     const making = this.#make(options, unwanted.signal);
     try {

@@ -234,11 +234,12 @@ test('a server without a quorum proves nothing: the grant ends', async () => {
   await using zk = await startZk();
   const client = await zk.connect();
   const lock = await new Lock(client, path).acquire();
+  const { signal } = lock;
   const state = client.state as Extract<Client['state'], { name: 'connected' }>;
 
   client.emit('state', { ...state, readOnly: true }, state);
 
-  expect(lock.signal.reason).toMatchObject({ code: 'NOT_HELD', reason: 'readOnly' });
+  expect(signal.reason).toMatchObject({ code: 'NOT_HELD', reason: 'readOnly' });
   await lock.release();
   expect(await client.children(path)).toEqual([]);
 });
