@@ -116,7 +116,7 @@ export class Client extends EventEmitter<ClientEvents> {
 
   /** Where the session is in its life, as of now on this process's own clock. */
   get state(): SessionState {
-    return this.#core.session.state;
+    return this.#core.state;
   }
 
   /** Undefined before the first handshake and after the end. */
@@ -245,9 +245,8 @@ export class Client extends EventEmitter<ClientEvents> {
   }
 
   /** Deletes a node for certain, through lost links. Gone already is fine. */
-  async discard(path: string, options: VersionOptions = {}): Promise<void> {
-    checkPath(path);
-    await discard(this, path, options);
+  discard(path: string, options: VersionOptions = {}): Promise<void> {
+    return discard(this, path, options);
   }
 
   /** Null when there is none; then a watch tells of its creation. */

@@ -65,6 +65,13 @@ export class Core {
     return this.#session;
   }
 
+  /** Where the one that is there now is in its life. */
+  get state(): SessionState {
+    const session = this.#session;
+    const { state } = session;
+    return this.#session === session ? state : this.#session.state; // to look has ended one
+  }
+
   get clock(): Clock {
     return this.settings.session.clock;
   }

@@ -36,12 +36,18 @@ export interface ReplicasOptions {
 }
 
 interface Held {
-  readonly role: LeaderRole | FollowerRole;
+  role: LeaderRole | FollowerRole;
   readonly end: AbortController;
   known: KnownState;
+  replicas: readonly number[];
 }
 
+/** What of a role is as it is when it is asked for. */
+type Late = 'signal' | 'replicas';
+
 const callTriesMax = 5;
+/** So many states of a topic are read at a time. */
+const statesMax = 64;
 
 export class BrokerReplicas {
   readonly #client: Client;
@@ -201,12 +207,26 @@ export class BrokerReplicas {
       const isDeleted = assignment !== null;
       if (!mine.has(partition) || isOther) await this.#stop(topic, partition, epoch, isDeleted);
     }
-    for (const [partition, set] of mine) {
-      const at = { topic, partition };
-      const state = await this.#read(layout08.partitionState, layout08.partitionState.at(at));
-      if (state === null || state === 'unreadable' || this.#epoch !== epoch) continue;
-      const { version, mzxid } = state.stat;
-      await this.#take(at, topicId, set, { state: state.value, version, mzxid }, epoch);
+    if (assignment === null) return;
+    const all = [...mine];
+    for (let start = 0; start < all.length; start += statesMax) {
+      const some = all.slice(start, start + statesMax);
+      const states = await Promise.all(
+        some.map(([partition]) =>
+          this.#read(layout08.partitionState, layout08.partitionState.at({ topic, partition })),
+        ),
+      );
+      // A state may be younger than the replicas, which were read before it. Then these are read again.
+      const now = await this.#client.exists(layout08.topic.at({ topic }));
+      if (this.#epoch !== epoch) return;
+      if (now?.mzxid !== assignment.stat.mzxid) return this.#look(topic);
+      for (const [index, [partition, set]] of some.entries()) {
+        const state = states[index]!;
+        if (state === null || state === 'unreadable' || this.#epoch !== epoch) continue;
+        const { version, mzxid } = state.stat;
+        const known = { state: state.value, version, mzxid };
+        await this.#take({ topic, partition }, topicId, set, known, epoch);
+      }
     }
   }
 
@@ -222,6 +242,7 @@ export class BrokerReplicas {
     const { state } = known;
     if (held && state.leaderEpoch <= held.known.state.leaderEpoch) {
       if (known.version > held.known.version) held.known = known;
+      held.replicas = set.replicas;
       return;
     }
     const leads = state.leader === id;
@@ -232,19 +253,19 @@ export class BrokerReplicas {
     this.#held.get(at.topic)?.delete(at.partition);
 
     const end = new AbortController();
-    const base = { ...at, topicId, replicas: set.replicas, ...epochsOf(state), brokerEpoch: epoch };
-    const entry = { known, end } as {
-      role: LeaderRole | FollowerRole;
-      end: AbortController;
-      known: KnownState;
-    };
+    const base = { ...at, topicId, ...epochsOf(state), brokerEpoch: epoch };
+    const entry = { known, end, replicas: set.replicas } as Held;
     const signal = () => {
       void this.#client.state; // looks at the clock: a process that was stopped has missed its timers
       return end.signal;
     };
     entry.role = leads
       ? this.#leader({ ...base, kind: 'leader', isRecovering: state.isRecovering }, signal, entry)
-      : withSignal({ ...base, kind: 'follower', leader: state.leader, leaderBroker }, signal);
+      : followerRole(
+          { ...base, kind: 'follower', leader: state.leader, leaderBroker },
+          signal,
+          entry,
+        );
     const all = this.#held.get(at.topic) ?? new Map<number, Held>();
     this.#held.set(at.topic, all.set(at.partition, entry));
     try {
@@ -258,7 +279,7 @@ export class BrokerReplicas {
   }
 
   #leader(
-    base: Omit<LeaderRole, 'isr' | 'changeIsr' | 'signal'>,
+    base: Omit<LeaderRole, 'isr' | 'changeIsr' | Late>,
     signal: () => AbortSignal,
     entry: Held,
   ): LeaderRole {
@@ -270,6 +291,9 @@ export class BrokerReplicas {
       get signal() {
         return signal();
       },
+      get replicas() {
+        return entry.replicas;
+      },
       get isr() {
         return entry.known.state.isr;
       },
@@ -277,7 +301,7 @@ export class BrokerReplicas {
         // One after the other: each stands on the version that the one before left.
         const change = last.then(async () => {
           signal().throwIfAborted();
-          entry.known = await changeIsr(client, base, entry.known, checkIsr(base, isr));
+          entry.known = await changeIsr(client, base, entry.known, checkIsr(entry, isr));
           notifier.add(base);
         });
         last = change.catch(() => {}); // its caller has it; the next looks for itself
@@ -350,11 +374,18 @@ export class BrokerReplicas {
   }
 }
 
-function withSignal<T extends object>(role: T, signal: () => AbortSignal) {
+function followerRole(
+  base: Omit<FollowerRole, Late>,
+  signal: () => AbortSignal,
+  entry: Held,
+): FollowerRole {
   return {
-    ...role,
+    ...base,
     get signal() {
       return signal();
+    },
+    get replicas() {
+      return entry.replicas;
     },
   };
 }

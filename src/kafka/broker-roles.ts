@@ -13,6 +13,7 @@ export interface ReplicaRole {
   /** Another id under the same name is another topic: what is stored of the old one is not of this. */
   readonly topicId: string | null;
   readonly partition: number;
+  /** As of now: those that have moved away go while the role lasts. */
   readonly replicas: readonly number[];
   /** Goes up with every election. Requests of a lower one are from the past, and to be refused. */
   readonly leaderEpoch: number;

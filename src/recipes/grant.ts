@@ -81,8 +81,7 @@ export class Grant {
     this.sessionId = node.stat.ephemeralOwner;
     this.#session = client.sessionSignal;
     this.#onLeave = options.onLeave;
-    if (client.sessionId !== this.sessionId) this.#sessionOver();
-    else this.#look();
+    this.#look();
     if (options.watchAfter === undefined) this.#watchLater();
     else void options.watchAfter.then(this.#watchLater);
   }
@@ -262,10 +261,11 @@ export class Grant {
   }
 
   #judge(state: SessionState): void {
-    if (state.name !== 'connected') return;
     // A server without a quorum answers on its own, and proves nothing about the session.
-    if (state.readOnly) this.#end('readOnly');
-    else if (state.identity.sessionId !== this.sessionId) this.#sessionOver();
+    if (state.name === 'connected' && state.readOnly) this.#end('readOnly');
+    else if (!('identity' in state) || state.identity.sessionId !== this.sessionId) {
+      this.#sessionOver();
+    }
   }
 
   #sessionOver(): void {

@@ -19,8 +19,8 @@ const looksMax = 100;
 const linksMax = 64;
 
 export class Gathering {
-  /** The time it is about: a link that is awaited bears its number. */
-  #round = 0;
+  /** The time it is about: a link that is awaited bears its number, any other a lower one. */
+  #round = 1;
   #awaited = 0;
   #untilMs = 0;
   #looks = 0;
@@ -48,7 +48,7 @@ export class Gathering {
 
   /** Asked once a turn, by who has something to write. */
   isOn(nowMs: number): boolean {
-    if (this.#awaited <= 0 || nowMs >= this.#untilMs) return false;
+    if (this.#awaited === 0 || nowMs >= this.#untilMs) return false;
     this.#looks += 1;
     return this.#looks < looksMax;
   }

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import type { Client } from '../../src/client/index.ts';
 import {
   Controller,
@@ -13,6 +13,7 @@ import {
   readTopicNames,
   reassignPartitions,
 } from '../../src/kafka/index.ts';
+import { deferred } from '../../src/support/index.ts';
 import { addBroker, eventually, loseReplies, multiOp, stateOf, type TestBroker } from '../kafka.ts';
 import { startZk, type Zk } from '../zk.ts';
 
@@ -442,6 +443,55 @@ test('a partition moves to other brokers once these are in sync', async () => {
     expect(brokers[0]!.service.told.at(-1)).toBe('delete t/0');
     expect(brokers[2]!.service.leads.has('t/0')).toBe(true);
   });
+  await close(brokers);
+});
+
+test('a move that begins while a broker looks at the topic is not missed by it', async () => {
+  await using zk = await startZk();
+  const brokers = await threeBrokers(zk);
+  const admin = await zk.witness();
+  await createTopic(admin, 't', { assignment: [[2]] });
+  const { client, service } = brokers[1]!;
+  await eventually(() => expect(service.leads.size).toBe(1));
+  const path = layout08.topic.at({ topic: 't' });
+  const { data } = await admin.get(path);
+  const read = client.get.bind(client);
+  const reading = deferred();
+  const moving = deferred();
+  vi.spyOn(client, 'get').mockImplementation(async (at, options) => {
+    const found = await read(at, options);
+    if (at === path) {
+      reading.resolve();
+      await moving.promise;
+    }
+    return found;
+  });
+
+  await admin.set(path, data!); // makes it look: at the replicas of before the move, and the state of after
+  await reading.promise;
+  await brokers[0]!.broker.controller!.reassign({ topic: 't', partition: 0 }, [2, 3]);
+  await expectState(admin, 't', 0, { leaderEpoch: 1 });
+  moving.resolve();
+
+  await eventually(() => expect(service.leads.get('t/0')?.replicas).toEqual([2, 3]));
+  await service.leads.get('t/0')!.changeIsr([2, 3]);
+  await expectState(admin, 't', 0, { isr: [2, 3] });
+  expect(service.told).toEqual(['lead t/0 @0', 'lead t/0 @1']);
+  await close(brokers);
+});
+
+test('who leads a partition knows its replicas as they are, also when the last to go are gone', async () => {
+  await using zk = await startZk();
+  const brokers = await threeBrokers(zk);
+  const admin = await zk.witness();
+  await createTopic(admin, 't', { assignment: [[2, 1]] });
+  const { service } = brokers[1]!;
+  await eventually(() => expect(service.leads.size).toBe(1));
+
+  await brokers[0]!.broker.controller!.reassign({ topic: 't', partition: 0 }, [2]);
+
+  await eventually(() => expect(service.leads.get('t/0')?.replicas).toEqual([2]));
+  await expect(service.leads.get('t/0')!.changeIsr([2, 1])).rejects.toThrow(/some of 2,/);
   await close(brokers);
 });
 
