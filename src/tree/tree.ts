@@ -17,16 +17,9 @@ import { type EncodedNodeAt, type NewNode, NodeStore } from './node-store.ts';
 import { OwnedPaths } from './owned-paths.ts';
 import { containerOwner, ownerKind, ttlOwner } from './owners.ts';
 import { hashOf, noNode } from './path-index.ts';
-import {
-  limitsName,
-  QuotaPaths,
-  quotaRoot,
-  readQuota,
-  statsName,
-  statsPath,
-  usageText,
-} from './quotas.ts';
+import { type QuotaPaths, quotaRoot } from './quotas.ts';
 import { type Foretold, RunningDigest } from './running-digest.ts';
+import { Usage } from './usage.ts';
 
 /** A txn's header, with zxid and time as numbers: both stay below 2^53. */
 export interface TxnHead {
@@ -109,7 +102,6 @@ const digestLogMax = 1024;
 export class Tree {
   readonly nodes = new NodeStore();
   readonly acls = new AclCache();
-  readonly quotas = new QuotaPaths();
   readonly extendedTypes: boolean;
   /** Every session that a createSession made and no closeSession ended, with its first timeout. */
   readonly sessions = new Map<bigint, number>();
@@ -121,6 +113,9 @@ export class Tree {
   tellsEvents = true;
   /** Characters of all paths and bytes of all data. */
   #dataSize = 0;
+  readonly #usage = new Usage(this.nodes, (bytes) => {
+    this.#dataSize += bytes;
+  });
   #events: TreeEvent[] = [];
   /** While a snapshot is restored. */
   #parentOfLast = noParent;
@@ -147,6 +142,11 @@ export class Tree {
 
   get lastZxid(): number {
     return this.#lastZxid;
+  }
+
+  /** The paths that have one. */
+  get quotas(): QuotaPaths {
+    return this.#usage.paths;
   }
 
   /** The sum over all nodes as they are now, where one is kept. */
@@ -360,7 +360,7 @@ export class Tree {
   /** After all nodes of a snapshot: nothing up to `zxid` has to be applied any more. */
   restored(zxid: number): void {
     this.acls.dropUnused();
-    this.#restoreQuotas();
+    this.#usage.restore();
     this.#lastZxid = zxid;
     this.#parentOfLast = noParent;
     this.#encodedParentOfLast = noEncodedParent;
@@ -443,9 +443,8 @@ export class Tree {
     const isQuota = above.startsWith(quotaRoot);
     // Usage is counted into the node at once; who made it is still shown what they made.
     const stat = isQuota ? this.nodes.statOf(node) : undefined;
-    if (isQuota) this.#quotaMade(above, path);
-    const quota = this.quotas.above(path);
-    if (quota !== undefined) this.#use(quota, data === null ? 0 : data.length, 1);
+    if (isQuota) this.#usage.quotaMade(above, path);
+    this.#usage.use(path, data === null ? 0 : data.length, 1);
     if (this.tellsEvents) {
       this.#events.push(
         { type: 'created', path, acl: this.acls.get(aclId) },
@@ -509,11 +508,8 @@ export class Tree {
     this.nodes.remove(node);
     this.acls.release(aclId);
     this.#dataSize -= path.length + bytes;
-    if (above.startsWith(quotaRoot) && path.endsWith(`/${limitsName}`)) {
-      this.quotas.delete(above.slice(quotaRoot.length));
-    }
-    const quota = this.quotas.above(path);
-    if (quota !== undefined) this.#use(quota, -bytes, -1);
+    if (above.startsWith(quotaRoot)) this.#usage.quotaGone(above, path);
+    this.#usage.use(path, -bytes, -1);
     if (this.tellsEvents) {
       this.#events.push(
         { type: 'deleted', path, acl },
@@ -535,8 +531,7 @@ export class Tree {
     this.nodes.setData(node, data);
     this.nodes.setModified(node, head.zxid, head.timeMs, version);
     this.#digest?.changed(node, path, foretold);
-    const quota = this.quotas.above(path);
-    if (quota !== undefined) this.#use(quota, difference, 0);
+    this.#usage.use(path, difference, 0);
     this.#dataSize += difference;
     if (this.tellsEvents) this.#events.push({ type: 'dataChanged', path, acl: this.aclOf(node) });
     return this.#outcome(body, path, ok, node);
@@ -577,53 +572,5 @@ export class Tree {
     // A log of before 3.6 names no paths: whatever the session still owns goes.
     for (const path of [...this.ephemeralsOf(head.clientId)]) this.#delete(path, head.zxid);
     return this.#outcome(body, '', ok);
-  }
-
-  // ── quotas ────────────────────────────────────────────────────────────────────────────────────
-
-  #quotaMade(above: string, path: string): void {
-    const quota = above.slice(quotaRoot.length);
-    if (path.endsWith(`/${limitsName}`)) this.quotas.add(quota);
-    if (path.endsWith(`/${statsName}`)) this.#recount(quota);
-  }
-
-  /** Usage is kept where it is and by every server for itself: no txn, no version, no event. */
-  #use(quota: string, bytes: number, count: number): void {
-    const node = this.find(statsPath(quota));
-    if (node === noNode) return;
-    const usage = readQuota(this.nodes.dataOf(node));
-    this.#setUsage(node, usageText(usage.count + count, usage.bytes + bytes, usage.others));
-  }
-
-  #setUsage(node: number, text: Buffer): void {
-    this.#dataSize += text.length - this.nodes.dataBytes(node);
-    this.nodes.setData(node, text);
-  }
-
-  #recount(quota: string): void {
-    const stats = this.find(statsPath(quota));
-    const top = quota === '' ? noNode : this.find(quota);
-    if (stats === noNode) return;
-    let count = 0;
-    let bytes = 0;
-    const open = top === noNode ? [] : [top];
-    for (let node = open.pop(); node !== undefined; node = open.pop()) {
-      count += 1;
-      bytes += this.nodes.dataBytes(node);
-      for (const child of this.nodes.childrenOf(node)) open.push(child);
-    }
-    this.#setUsage(stats, usageText(count, bytes));
-  }
-
-  #restoreQuotas(): void {
-    const open = [this.find(quotaRoot)];
-    for (let node = open.pop(); node !== undefined && node !== noNode; node = open.pop()) {
-      for (const child of this.nodes.childrenOf(node)) open.push(child);
-      const path = this.nodes.pathOf(node);
-      if (!path.endsWith(`/${limitsName}`)) continue;
-      const quota = parentPath(path).slice(quotaRoot.length);
-      this.quotas.add(quota);
-      this.#recount(quota);
-    }
   }
 }
