@@ -57,6 +57,7 @@ test('an owner node in the way is waited for, however long, and then taken', asy
   await stranger.create(`${owners}/2`, { data: 'somebody-0', mode: 'ephemeral' });
   const a = await join(zk);
   await has(a, 0, 1, 3);
+  await vi.waitFor(() => expect(a.member.status().blocked).toHaveLength(1));
 
   const { blocked, state } = a.member.status();
   expect(state.name).toBe('rebalancing');

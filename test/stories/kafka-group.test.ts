@@ -126,12 +126,10 @@ test('threads: a member has as many as it registered, and says which are idle', 
     ['node1', 'node2', 'node3'].map((consumerId) => join(zk, { ...options, consumerId })),
   );
 
-  await vi.waitFor(
-    () => expect(all.map(({ mine }) => mine())).toEqual([[0, 1], [2, 3], []]),
-    10_000,
-  );
-
-  expect(all[2]!.member.status().idleThreads).toEqual(['g_node3-0', 'g_node3-1']);
+  await vi.waitFor(() => {
+    expect(all.map(({ mine }) => mine())).toEqual([[0, 1], [2, 3], []]);
+    expect(all[2]!.member.status().idleThreads).toEqual(['g_node3-0', 'g_node3-1']);
+  }, 10_000);
   const texts = await Promise.all(
     [0, 1, 2, 3].map(async (p) => {
       const path = layout08.owner.at({ group, topic: 'report', partition: p });
