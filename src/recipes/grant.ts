@@ -168,10 +168,7 @@ export class Grant {
   /** Ends it here at once, then lets go of the node, through lost links. Once: again does nothing more. */
   release(): Promise<void> {
     this.#end('released');
-    this.#leaving ??= this.#leave().catch((error: unknown) => {
-      this.#leaving = undefined; // it may still be there: who asks again, tries again
-      throw error;
-    });
+    this.#leaving ??= this.#leave();
     return this.#leaving;
   }
 
@@ -193,7 +190,9 @@ export class Grant {
     } catch (error) {
       // It ends in this moment, or the client is closing, and the node goes with it.
       const isOver = isZkError(error, 'SESSION_EXPIRED', 'AUTH_FAILED') || this.#session.aborted;
-      if (!isOver) throw error;
+      if (isOver) return;
+      this.#leaving = undefined; // it may still be there: who asks again, tries again
+      throw error;
     }
   }
 

@@ -124,7 +124,10 @@ export class Line {
         ...(this.#acl && { acl: this.#acl }),
       });
       // Asked for in the same breath: it is answered behind the create, which saves a wait.
-      list = this.names(signal ? { signal } : {}).catch(() => null);
+      list = this.client.children(this.path, signal ? { signal } : {}).then(
+        (names) => inOrder(names, this.#prefixes),
+        () => null,
+      );
       return making;
     });
     // What the list says comes first: whoever is alone has its turn then, and may be done before the watch.
@@ -303,14 +306,13 @@ export class Place {
   }
 
   /** A list that has our node is no older than it, and so has all that are ahead of it. */
-  async #names(signal?: AbortSignal): Promise<string[]> {
+  #names(signal?: AbortSignal): Promise<string[]> {
     const first = this.#firstList;
     this.#firstList = undefined;
-    if (first !== undefined) {
-      const names = await (signal ? unlessAborted(first, signal) : first);
-      if (names?.includes(this.name)) return names;
-    }
-    return this.#inSession(this.line.names(signal ? { signal } : {}));
+    const fresh = () => this.#inSession(this.line.names(signal ? { signal } : {}));
+    if (first === undefined) return fresh();
+    const known = signal ? unlessAborted(first, signal) : first;
+    return known.then((names) => (names?.includes(this.name) ? names : fresh()));
   }
 
   /** A read that fails because the session is over means that the place is lost with it. */

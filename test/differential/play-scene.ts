@@ -5,6 +5,7 @@
  * server. `end` hears out every link and ends every session; `leave` closes what is left, in any case.
  */
 
+import { fourLetterWord } from '../peers/four-letter-word.ts';
 import { decodeWelcome, greet, Line, type Session, send, silenceMs } from './play-line.ts';
 import { RawLink } from './raw-link.ts';
 import { type Call, type Command, goesWith, type Script, standsAlone } from './script.ts';
@@ -96,6 +97,7 @@ export class Scene {
         const old = this.lines.filter((other) => other.session === session && other.isUsable);
         for (const other of old) await heardOut(other, at);
         slot.line = undefined;
+        await this.#noticed(session);
         await this.#open(slot, command, { id: session.id, passwd }, seen, at);
         for (const other of old) if (other.isUsable) await other.probe(at);
         return;
@@ -126,6 +128,24 @@ export class Scene {
         line.drop();
       }
     }
+  }
+
+  /**
+   * Waits until the server knows that links of the session are gone which we have dropped. Apache, when it
+   * closes one of them after the session's next link has come, forgets that one too: it stays open when a
+   * third takes the session from it.
+   */
+  async #noticed(session: Session): Promise<void> {
+    const dropped = this.lines.filter((line) => line.session === session && !line.isUsable);
+    if (dropped.length === 0) return;
+    const deadlineMs = performance.now() + silenceMs;
+    let listed: string;
+    do {
+      listed = await fourLetterWord(this.#port, 'cons');
+    } while (
+      dropped.some(({ raw }) => listed.includes(`:${raw.port}[`)) &&
+      performance.now() < deadlineMs
+    );
   }
 
   async #open(

@@ -11,6 +11,8 @@ const frameBytesMax = 8 * 1024 * 1024;
 export class RawLink {
   /** Every frame so far, without its length. */
   readonly frames: Buffer[] = [];
+  /** Our end of it, by which a server names it. */
+  readonly port: number;
   #isClosed = false;
   readonly #socket: Socket;
   readonly #splitter: FrameSplitter;
@@ -19,6 +21,7 @@ export class RawLink {
 
   private constructor(socket: Socket) {
     this.#socket = socket;
+    this.port = socket.localPort!;
     this.#splitter = new FrameSplitter(frameBytesMax, (bytes, start, end) => {
       this.frames.push(Buffer.from(bytes.subarray(start, end)));
     });

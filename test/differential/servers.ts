@@ -79,6 +79,7 @@ export class Pair {
         tickTimeMs,
         superDigest,
         reapIntervalMs,
+        fourLetterWords: '*',
       });
       return new Pair(apache, server);
     } catch (error) {
