@@ -69,8 +69,7 @@ export class Line {
   readonly path: string;
   readonly #prefixes: readonly string[];
   readonly #acl: readonly Acl[] | undefined;
-  /** Nobody else was there when we last looked: whatever time we take, is what the whole line takes. */
-  isAlone = false;
+  #isAlone = false;
 
   constructor(client: Client, path: string, options: LineOptions = {}) {
     this.client = client;
@@ -141,7 +140,12 @@ export class Line {
 
   /** Before something is asked: where we are alone its answer is looked for at once. */
   hurry(): void {
-    if (this.isAlone) wakefulness.expect(aloneAwakeMs);
+    if (this.#isAlone) wakefulness.expect(aloneAwakeMs);
+  }
+
+  /** So many stood there just now. Where we are alone, whatever time we take is what the whole line takes. */
+  counted(places: number): void {
+    this.#isAlone = places === 1;
   }
 
   /** The number in a name of this line. */
@@ -204,7 +208,7 @@ export class Place {
   /** The line as it is, and our index in it. */
   async #look(signal?: AbortSignal): Promise<[line: readonly string[], at: number]> {
     const names = await this.#names(signal);
-    this.line.isAlone = names.length === 1;
+    this.line.counted(names.length);
     for (const [name, { isOver }] of this.#endings) {
       if (isOver && !names.includes(name)) this.#endings.delete(name);
     }

@@ -150,7 +150,7 @@ export class NodeStore {
     const at = this.#slabs.offset(address);
     const start = at + headBytes;
     const length = readInt(slab, at);
-    if (length === path.length && isAscii(slab, start, path)) return true;
+    if (length === path.length && holdsAscii(slab, start, path)) return true;
     return slab.toString('utf8', start, start + length) === path; // or of the same hash by chance
   }
 
@@ -729,7 +729,7 @@ function statAt(slab: Buffer, at: number): number {
 }
 
 /** Whether these bytes are `text`, and all of it ASCII. */
-function isAscii(bytes: Buffer, start: number, text: string): boolean {
+function holdsAscii(bytes: Buffer, start: number, text: string): boolean {
   for (let i = 0; i < text.length; i++) {
     const unit = text.charCodeAt(i);
     if (unit !== bytes[start + i] || unit > 0x7f) return false;
