@@ -36,6 +36,9 @@ export interface ProducerPartitionsEvents {
   change: [available: readonly ProducerPartition[]];
 }
 
+/** A node that comes and goes is looked at so often, and then a little later. */
+const readTriesMax = 5;
+
 type Found = Omit<ProducerPartition, 'topic'>;
 
 export class ProducerPartitions extends EventEmitter<ProducerPartitionsEvents> {
@@ -148,30 +151,24 @@ export class ProducerPartitions extends EventEmitter<ProducerPartitionsEvents> {
     const watch = (kind: 'data' | 'children', path: string): { watch: Listener } => ({
       watch: this.#watches.on(kind, path, () => this.#changed()),
     });
-    const waitFor = async (path: string) => {
-      await client.exists(path, watch('data', path)); // told when it is made
+    // Made between two questions, it is asked for again: only who finds nothing is told when it is made.
+    const read = async <T>(path: string, ask: () => Promise<T>): Promise<T | undefined> => {
+      for (let tries = 1; tries <= readTriesMax; tries++) {
+        try {
+          return await ask();
+        } catch (error) {
+          if (!isZkError(error, 'NO_NODE')) throw error;
+        }
+        if ((await client.exists(path, watch('data', path))) === null) return undefined;
+      }
+      throw new Error(`${path} comes and goes`);
     };
     return {
       topic: this.topic,
       onProblem: this.#onProblem,
-      async children(path) {
-        try {
-          return await client.children(path, watch('children', path));
-        } catch (error) {
-          if (!isZkError(error, 'NO_NODE')) throw error;
-          await waitFor(path);
-          return [];
-        }
-      },
-      async data(path) {
-        try {
-          return (await client.get(path, watch('data', path))).data;
-        } catch (error) {
-          if (!isZkError(error, 'NO_NODE')) throw error;
-          await waitFor(path);
-          return undefined;
-        }
-      },
+      children: async (path) =>
+        (await read(path, () => client.children(path, watch('children', path)))) ?? [],
+      data: async (path) => (await read(path, () => client.get(path, watch('data', path))))?.data,
     };
   }
 }

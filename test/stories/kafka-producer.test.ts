@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import {
   createTopic,
   ProducerPartitions,
@@ -105,6 +105,32 @@ test('the list stays as it was without a session, says so, and is fresh again wi
   await list.close();
   await eventually(() => expect(client.load.watches).toBe(0));
   expect(client.listenerCount('session')).toBe(0);
+});
+
+test('what is made between two questions about it is not missed', async () => {
+  await using zk = await startZk();
+  const [client, admin] = [await zk.connect(), await zk.witness()];
+  await prepareCluster(admin);
+  const topic = '/brokers/topics/t';
+  const nodes: Record<string, string> = {
+    [topic]: '{"version":1,"partitions":{"0":[1]}}',
+    [`${topic}/partitions/0/state`]:
+      '{"controller_epoch":1,"leader":1,"version":1,"leader_epoch":0,"isr":[1]}',
+  };
+  await admin.create('/brokers/ids/1', { data: '{"version":1,"host":"h","port":1}' });
+  const get = client.get.bind(client);
+  vi.spyOn(client, 'get').mockImplementation(async (path, options) => {
+    try {
+      return await get(path, options);
+    } catch (error) {
+      await admin.create(path, { parents: true, data: nodes[path]! }); // it was not there when we asked
+      throw error;
+    }
+  });
+
+  await using list = await ProducerPartitions.open(client, 't');
+
+  await eventually(() => expect(names(list)).toEqual(['0']));
 });
 
 test('garbage in one node is told and takes one partition away, not the list', async () => {
