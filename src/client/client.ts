@@ -271,7 +271,7 @@ export class Client extends EventEmitter<ClientEvents> {
     }
   }
 
-  // Not async, unlike the others: what is asked for most is handed on without one more promise around it.
+  // Not async, unlike most: what is asked for most is handed on without one more promise around it.
   get(path: string, options?: WatchingOptions): Promise<DataAndStat> {
     try {
       checkPath(path);

@@ -2,9 +2,10 @@
  * A lock: one holds it at a time, in the order asked.
  *
  * Each contender makes an ephemeral sequential node, `<path>/_c_<uuid>-lock-<number>`, as Curator's
- * InterProcessMutex does, so that both can contend. The lowest holds the lock; every other watches one
- * node ahead of it, so that letting go wakes two waiters and not all (line.ts): the next, which has the
- * lock then and asks nothing more, and the one behind it, which finds out that it is next.
+ * InterProcessMutex does, so that both can contend. The lowest holds the lock; every other watches one or
+ * two nodes ahead of it, so that letting go wakes three waiters and not all (line.ts): the next, which has
+ * the lock then and asks nothing more, the one behind it, which knows then that it is next, and the third,
+ * which looks at the line.
  *
  * The lock is as good as the session. Once the session may be over, somebody else may hold it: the grant's
  * `signal` aborts at that moment, and the work has to listen. What must not be written by a holder of

@@ -467,6 +467,13 @@ test('a move that begins while a broker looks at the topic is not missed by it',
     return found;
   });
 
+  const toldReplicas: (readonly number[])[] = [];
+  const { becomeLeader } = service;
+  vi.spyOn(service, 'becomeLeader').mockImplementation((role) => {
+    toldReplicas.push(role.replicas); // as of the moment in which it is told
+    becomeLeader.call(service, role);
+  });
+
   await admin.set(path, data!); // makes it look: at the replicas of before the move, and the state of after
   await reading.promise;
   await brokers[0]!.broker.controller!.reassign({ topic: 't', partition: 0 }, [2, 3]);
@@ -477,6 +484,7 @@ test('a move that begins while a broker looks at the topic is not missed by it',
   await service.leads.get('t/0')!.changeIsr([2, 3]);
   await expectState(admin, 't', 0, { isr: [2, 3] });
   expect(service.told).toEqual(['lead t/0 @0', 'lead t/0 @1']);
+  expect(toldReplicas).toEqual([[2, 3]]);
   await close(brokers);
 });
 
@@ -487,11 +495,16 @@ test('who leads a partition knows its replicas as they are, also when the last t
   await createTopic(admin, 't', { assignment: [[2, 1]] });
   const { service } = brokers[1]!;
   await eventually(() => expect(service.leads.size).toBe(1));
+  const path = layout08.topic.at({ topic: 't' });
+  const text = String((await admin.get(path)).data);
+  expect(text).toContain('[2,1]');
 
-  await brokers[0]!.broker.controller!.reassign({ topic: 't', partition: 0 }, [2]);
+  // The last step of a move: the topic's node alone, no state and no epoch.
+  await admin.set(path, text.replace('[2,1]', '[2]'));
 
   await eventually(() => expect(service.leads.get('t/0')?.replicas).toEqual([2]));
   await expect(service.leads.get('t/0')!.changeIsr([2, 1])).rejects.toThrow(/some of 2,/);
+  expect(service.told).toEqual(['lead t/0 @0']);
   await close(brokers);
 });
 
