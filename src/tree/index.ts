@@ -10,6 +10,7 @@ export {
   ttlOwner,
 } from './owners.ts';
 export { noNode, pathHash } from './path-index.ts';
+export { PlainPath } from './plain-path.ts';
 export {
   limitsName,
   limitsPath,

@@ -1,8 +1,8 @@
 /**
  * The nodes, as numbers and bytes: no object for a node, nothing for the garbage collector to walk.
  *
- *   node     a small number; eight ints, in chunks: where its record is, hash and chain of the path
- *            index, parent, first child, siblings before and after (a ring), ACL
+ *   node     a small number; six ints, in chunks: where its record is, parent, first child, siblings
+ *            before and after (a ring), ACL
  *   record   in a slab:
  *            pathLength:int  cversion:int  owner:long  crc:int  path
  *            dataLength:int  data  Stat[68]
@@ -20,21 +20,21 @@ import { Buffer } from 'node:buffer';
 import { copyAll, copyBytes, readInt, type Writer, writeInt } from '../jute/index.ts';
 import { crcBytes, crcEnd, crcStart } from '../protocol/index.ts';
 import { readLong, writeLong } from './longs.ts';
-import { hashOf, noNode, PathIndex, pathHash } from './path-index.ts';
+import { hashOf, nextSlot, nodeAt, noNode, PathIndex, pathHash, slotOf } from './path-index.ts';
 import { Slabs } from './slabs.ts';
 
 const chunkShift = 12;
 const chunkNodes = 1 << chunkShift;
-const stride = 8;
+const stride = 6;
 const field = {
+  /** Below 0 for a number that is no node's. */
   address: 0,
-  hash: 1,
-  next: 2,
-  parent: 3,
-  firstChild: 4,
-  before: 5,
-  after: 6,
-  acl: 7,
+  parent: 1,
+  firstChild: 2,
+  before: 3,
+  /** Of a number that is no node's, the next such one. */
+  after: 4,
+  acl: 5,
 } as const;
 
 const headBytes = 20;
@@ -110,20 +110,12 @@ export interface LoadedStat {
 export class NodeStore {
   readonly #chunks: Int32Array[] = [];
   readonly #slabs = new Slabs();
-  readonly #index: PathIndex;
+  readonly #index = new PathIndex();
   #used = 0;
   #free = noNode;
   #count = 0;
   #scratch = Buffer.allocUnsafeSlow(1024);
   readonly #list = Buffer.allocUnsafeSlow(16 * 1024);
-
-  constructor() {
-    this.#index = new PathIndex({
-      hashOf: (node) => this.#get(node, field.hash),
-      nextOf: (node) => this.#get(node, field.next),
-      setNext: (node, next) => this.#set(node, field.next, next),
-    });
-  }
 
   get count(): number {
     return this.#count;
@@ -136,13 +128,12 @@ export class NodeStore {
   // ── finding ───────────────────────────────────────────────────────────────────────────────────
 
   find(path: string, hash: number = pathHash(path)): number {
-    for (let node = this.#index.first(hash); node !== noNode; ) {
-      const chunk = this.#chunks[node >>> chunkShift]!;
-      const base = (node & (chunkNodes - 1)) * stride;
-      if (chunk[base + field.hash] === hash && this.#isAt(chunk[base]!, path)) return node;
-      node = chunk[base + field.next]!;
+    const table = this.#index.table(hash);
+    for (let at = slotOf(table, hash); ; at = nextSlot(table, at)) {
+      const node = nodeAt(table, at);
+      if (node === noNode) return noNode;
+      if (table[at] === hash && this.#isAt(this.#get(node, field.address), path)) return node;
     }
-    return noNode;
   }
 
   #isAt(address: number, path: string): boolean {
@@ -160,20 +151,21 @@ export class NodeStore {
 
   findHashed(hash: number, bytes: Buffer, start: number, end: number): number {
     const length = end - start;
-    for (let node = this.#index.first(hash); node !== noNode; ) {
-      const chunk = this.#chunks[node >>> chunkShift]!;
-      const base = (node & (chunkNodes - 1)) * stride;
-      if (chunk[base + field.hash] === hash) {
-        const address = chunk[base]!;
-        const slab = this.#slabs.slab(address);
-        const at = this.#slabs.offset(address);
-        if (readInt(slab, at) === length && same(slab, at + headBytes, bytes, start, length)) {
-          return node;
-        }
+    const table = this.#index.table(hash);
+    for (let at = slotOf(table, hash); ; at = nextSlot(table, at)) {
+      const node = nodeAt(table, at);
+      if (node === noNode) return noNode;
+      if (table[at] !== hash) continue;
+      const address = this.#get(node, field.address);
+      const slab = this.#slabs.slab(address);
+      const offset = this.#slabs.offset(address);
+      if (
+        readInt(slab, offset) === length &&
+        same(slab, offset + headBytes, bytes, start, length)
+      ) {
+        return node;
       }
-      node = chunk[base + field.next]!;
     }
-    return noNode;
   }
 
   /** False once the node was removed, until its number is given to another. */
@@ -268,7 +260,6 @@ export class NodeStore {
   #enter(parent: number, address: number, hash: number, acl: number): number {
     const node = this.#number();
     this.#set(node, field.address, address);
-    this.#set(node, field.hash, hash);
     this.#set(node, field.parent, parent);
     this.#set(node, field.firstChild, noNode);
     this.#set(node, field.acl, acl);
@@ -285,10 +276,11 @@ export class NodeStore {
     const pathBytes = readInt(slab, at);
     const dataBytes = Math.max(0, readInt(slab, at + headBytes + pathBytes));
     this.#unlink(this.#get(node, field.parent), node);
-    this.#index.remove(this.#get(node, field.hash), node);
+    const pathAt = at + headBytes;
+    this.#index.remove(hashOf(slab, pathAt, pathAt + pathBytes), node);
     this.#slabs.free(address, recordBytes(pathBytes, dataBytes));
     this.#set(node, field.address, noNode);
-    this.#set(node, field.next, this.#free);
+    this.#set(node, field.after, this.#free);
     this.#free = node;
     this.#count -= 1;
   }
@@ -622,7 +614,7 @@ export class NodeStore {
   #number(): number {
     if (this.#free !== noNode) {
       const node = this.#free;
-      this.#free = this.#get(node, field.next);
+      this.#free = this.#get(node, field.after);
       return node;
     }
     const node = this.#used++;

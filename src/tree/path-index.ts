@@ -1,35 +1,38 @@
 /**
  * From the bytes of a path to the number of its node.
  *
- * A hash table of chains, cut into shards that grow one at a time: a tree of millions of nodes never
- * stops to rehash all of them at once. The chains run through `links`, which the owner of the nodes
- * provides, so that the table itself is four bytes for each bucket. At least half of the buckets are
- * empty: who looks for what is not there mostly looks no further, and each look is a wait for memory.
+ * A hash table, cut into shards that grow one at a time: a tree of millions of nodes never stops to rehash
+ * all of them at once. A slot holds the hash and the node, and a node stands in the first free slot from
+ * where its hash points to: who looks for what is not there mostly reads one line of memory, and nothing
+ * of any node. To grow takes nothing but the table either.
  *
- * In: the hash of a path and the number of its node. Out: the first node of a chain. Whether that is
- * the node meant, the caller decides: only it has the paths.
+ *   table   hash, node + 1, hash, node + 1, …; 0 for none. Some slots are always free
+ *
+ * In: the hash of a path and the number of its node. Out: the slots in which it may stand. Whether a node
+ * there is the one meant, the caller decides: only it has the paths.
  */
 
 export const noNode = -1;
 
 const shardBits = 6;
 const shards = 1 << shardBits;
-const bucketsMin = 16;
+const slotsMin = 16;
+/** Of all slots, so many are taken at most. */
+const fullAt = 5 / 8;
+/** Ints of a slot. */
+const slotInts = 2;
 
-/** Where a node's own hash and the next node of its chain are kept. */
-export interface Links {
-  hashOf(node: number): number;
-  nextOf(node: number): number;
-  setNext(node: number, next: number): void;
-}
-
-const hashStart = 0x811c9dc5;
+export const hashStart = 0x811c9dc5;
 const hashFactor = 0x01000193;
 
-/** FNV-1a with a last mix, so that the low bits, which pick the shard, depend on all of the path. */
+/** FNV-1a: the hash of what came before, and the next byte. */
+export function hashStep(hash: number, byte: number): number {
+  return Math.imul(hash ^ byte, hashFactor);
+}
+
 export function hashOf(bytes: Uint8Array, start: number, end: number): number {
   let hash = hashStart;
-  for (let i = start; i < end; i++) hash = Math.imul(hash ^ bytes[i]!, hashFactor);
+  for (let i = start; i < end; i++) hash = hashStep(hash, bytes[i]!);
   return mixed(hash);
 }
 
@@ -42,70 +45,85 @@ export function pathHash(path: string): number {
       const bytes = Buffer.from(path);
       return hashOf(bytes, 0, bytes.length);
     }
-    hash = Math.imul(hash ^ unit, hashFactor);
+    hash = hashStep(hash, unit);
   }
   return mixed(hash);
 }
 
-function mixed(hash: number): number {
+/** The last step, so that the low bits, which pick the shard, depend on all of the path. */
+export function mixed(hash: number): number {
   hash ^= hash >>> 15;
   hash = Math.imul(hash, 0x2c1b3c6d);
   return hash ^ (hash >>> 13);
 }
 
+/** Where, in a table, to begin to look for what has this hash. */
+export function slotOf(table: Int32Array, hash: number): number {
+  return ((hash >>> shardBits) * slotInts) & (table.length - 1);
+}
+
+/** Where to go on from there. */
+export function nextSlot(table: Int32Array, at: number): number {
+  return (at + slotInts) & (table.length - 1);
+}
+
+/** What stands in a slot, or `noNode`: there is nothing beyond it then. */
+export function nodeAt(table: Int32Array, at: number): number {
+  return table[at + 1]! - 1;
+}
+
 export class PathIndex {
-  readonly #links: Links;
-  readonly #buckets: Int32Array[] = [];
+  readonly #tables: Int32Array[] = [];
   readonly #counts = new Int32Array(shards);
 
-  constructor(links: Links) {
-    this.#links = links;
-    for (let i = 0; i < shards; i++) this.#buckets.push(new Int32Array(bucketsMin).fill(noNode));
+  constructor() {
+    for (let i = 0; i < shards; i++) this.#tables.push(new Int32Array(slotsMin * slotInts));
   }
 
-  first(hash: number): number {
-    const buckets = this.#buckets[hash & (shards - 1)]!;
-    return buckets[(hash >>> shardBits) & (buckets.length - 1)]!;
+  /** The one in which all that has this hash stands. Good until something is added or removed. */
+  table(hash: number): Int32Array {
+    return this.#tables[hash & (shards - 1)]!;
   }
 
   add(hash: number, node: number): void {
     const shard = hash & (shards - 1);
-    let buckets = this.#buckets[shard]!;
-    if (++this.#counts[shard]! * 2 > buckets.length) buckets = this.#grow(shard);
-    const at = (hash >>> shardBits) & (buckets.length - 1);
-    this.#links.setNext(node, buckets[at]!);
-    buckets[at] = node;
+    let table = this.#tables[shard]!;
+    if (++this.#counts[shard]! * slotInts > table.length * fullAt) {
+      table = grown(table);
+      this.#tables[shard] = table;
+    }
+    put(table, hash, node + 1);
   }
 
   remove(hash: number, node: number): void {
-    const shard = hash & (shards - 1);
-    const buckets = this.#buckets[shard]!;
-    const at = (hash >>> shardBits) & (buckets.length - 1);
-    const links = this.#links;
-    this.#counts[shard]! -= 1;
-    if (buckets[at] === node) {
-      buckets[at] = links.nextOf(node);
-      return;
+    const table = this.table(hash);
+    this.#counts[hash & (shards - 1)]! -= 1;
+    let free = slotOf(table, hash);
+    while (nodeAt(table, free) !== node) free = nextSlot(table, free);
+    // Whoever had to go past it would not be found beyond a free slot: the next such one takes its place.
+    const distance = (from: number, to: number) => (to - from) & (table.length - 1);
+    for (let at = nextSlot(table, free); table[at + 1] !== 0; at = nextSlot(table, at)) {
+      const home = slotOf(table, table[at]!);
+      if (distance(home, at) < distance(free, at)) continue;
+      table[free] = table[at]!;
+      table[free + 1] = table[at + 1]!;
+      free = at;
     }
-    let before = buckets[at]!;
-    while (links.nextOf(before) !== node) before = links.nextOf(before);
-    links.setNext(before, links.nextOf(node));
+    table[free + 1] = 0;
   }
+}
 
-  #grow(shard: number): Int32Array {
-    const old = this.#buckets[shard]!;
-    const grown = new Int32Array(old.length * 2).fill(noNode);
-    const links = this.#links;
-    for (let i = 0; i < old.length; i++) {
-      for (let node = old[i]!; node !== noNode; ) {
-        const next = links.nextOf(node);
-        const at = (links.hashOf(node) >>> shardBits) & (grown.length - 1);
-        links.setNext(node, grown[at]!);
-        grown[at] = node;
-        node = next;
-      }
-    }
-    this.#buckets[shard] = grown;
-    return grown;
+function put(table: Int32Array, hash: number, entry: number): void {
+  let at = slotOf(table, hash);
+  while (table[at + 1] !== 0) at = nextSlot(table, at);
+  table[at] = hash;
+  table[at + 1] = entry;
+}
+
+function grown(table: Int32Array): Int32Array {
+  const larger = new Int32Array(table.length * 2);
+  for (let at = 0; at < table.length; at += slotInts) {
+    if (table[at + 1] !== 0) put(larger, table[at]!, table[at + 1]!);
   }
+  return larger;
 }

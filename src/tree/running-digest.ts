@@ -19,6 +19,7 @@ import { noNode } from './path-index.ts';
 
 /** A node as somebody says that it will be, and what its share is then. */
 export interface Foretold extends ForetoldStat {
+  readonly path: string;
   /** Where it is, of one that is there already. */
   readonly node: number;
   /** Of its path. */

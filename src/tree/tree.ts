@@ -414,7 +414,7 @@ export class Tree {
     foretoldParent: Foretold | undefined,
   ): Applied {
     const { path, data, acl } = body.txn;
-    const above = parentPath(path);
+    const above = foretoldParent?.path ?? parentPath(path);
     const foretoldNode = foretoldParent?.following;
     const parent = this.#at(above, foretoldParent);
     if (parent === noNode) return this.#outcome(body, path, noNodeErr);
@@ -484,7 +484,7 @@ export class Tree {
   }
 
   #delete(path: string, zxid: number, foretoldParent?: Foretold): number {
-    const above = parentPath(path);
+    const above = foretoldParent?.path ?? parentPath(path);
     const parent = this.#at(above, foretoldParent);
     if (parent === noNode) return noNodeErr;
     // Also when the child is gone: a replay must leave the parent as the first run did.
@@ -493,7 +493,7 @@ export class Tree {
       this.nodes.setPzxid(parent, zxid);
       this.#digest?.childrenChanged(parent, above, pzxid, this.nodes.cversion(parent));
     }
-    const node = this.nodes.find(path);
+    const node = this.nodes.find(path, foretoldParent?.following?.hash);
     if (node === noNode) return noNodeErr;
     // Only a replay comes here with children: a fuzzy snapshot holds those of a later node of this
     // name, whose own creates are still to come.

@@ -1,0 +1,45 @@
+/**
+ * What most paths are, in one look: legal, and all of it printable ASCII, no name with a dot in front.
+ *
+ * In: a path. Out: whether it is such a one; then where its last name begins, and the hashes of the path
+ * and of the one above it. Whatever else it is, `pathFault` and `pathHash` say.
+ */
+
+import { hashStart, hashStep, mixed } from './path-index.ts';
+
+const slashUnit = 0x2f;
+const dotUnit = 0x2e;
+
+export class PlainPath {
+  /** Where the last slash is. */
+  slash = 0;
+  hash = 0;
+  parentHash = 0;
+
+  /** False for any other, and then nothing here is of it. */
+  read(path: string): boolean {
+    const { length } = path;
+    if (length < 2 || path.charCodeAt(0) !== slashUnit) return false;
+    const root = hashStep(hashStart, slashUnit);
+    let hash = root;
+    let above = root;
+    let slash = 0;
+    let before = slashUnit;
+    for (let i = 1; i < length; i++) {
+      const unit = path.charCodeAt(i);
+      if (unit < 0x20 || unit > 0x7e) return false;
+      if (before === slashUnit && (unit === slashUnit || unit === dotUnit)) return false;
+      if (unit === slashUnit) {
+        slash = i;
+        above = hash;
+      }
+      hash = hashStep(hash, unit);
+      before = unit;
+    }
+    if (before === slashUnit) return false;
+    this.slash = slash;
+    this.hash = mixed(hash);
+    this.parentHash = mixed(above);
+    return true;
+  }
+}
