@@ -71,12 +71,26 @@ test('that others have begun to speak is seen after a while', async () => {
 test('a turn that takes long answers what it has so far', async () => {
   const { sent, chunk } = outboxWith();
   chunk('a', 0);
-  chunk('b', 0.4);
+  chunk('b', 1.4);
   expect(sent).toEqual([]);
-  chunk('c', 0.6);
+  chunk('c', 1.6);
   expect(sent).toEqual(['b', 'a']);
   await turn();
   expect(sent).toEqual(['b', 'a', 'c']);
+});
+
+test('a turn that took long goes on as it began: not one by one', async () => {
+  const { sent, chunk } = outboxWith();
+  chunk('a', 0);
+  chunk('b', 1.6); // a leaves, and that takes a while
+  expect(sent).toEqual(['a']);
+  chunk('c', 3);
+  chunk('d', 4.4);
+  expect(sent).toEqual(['a']);
+  chunk('e', 4.6);
+  expect(sent).toEqual(['a', 'd', 'c', 'b']);
+  await turn();
+  expect(sent).toEqual(['a', 'd', 'c', 'b', 'e']);
 });
 
 test('what is to be said at the end of a batch does not wait for the end of the turn', async () => {

@@ -14,8 +14,8 @@ import type { Connection } from './connection.ts';
 const awakeMs = 0.2;
 /** So many chunks are answered one by one before it is looked whether there is more than one in a turn. */
 const alone = 64;
-/** A turn that takes longer than this answers what it has read so far. */
-const turnMaxMs = 0.5;
+/** A turn that takes longer than this answers what it has read so far, and goes on reading for as long again. */
+const turnMaxMs = 1.5;
 
 export interface OutboxEnds {
   /** What had to wait until some of the replies before it were gone may follow. */
@@ -32,6 +32,8 @@ export class Outbox {
   /** Chunks of the turn at hand; 0 where each is answered at once. */
   #chunks = 0;
   #turnFromMs = 0;
+  /** The turn at hand has answered what it had, and time runs anew from the next chunk. */
+  #isCut = false;
 
   constructor(ends: OutboxEnds) {
     this.#ends = ends;
@@ -47,7 +49,14 @@ export class Outbox {
   }
 
   chunkBegun(nowMs: number): void {
-    if (this.#chunks > 0 && nowMs - this.#turnFromMs > turnMaxMs) this.flush();
+    if (this.#chunks === 0) return;
+    if (this.#isCut) {
+      this.#isCut = false;
+      this.#turnFromMs = nowMs;
+    } else if (nowMs - this.#turnFromMs > turnMaxMs) {
+      this.#isCut = true;
+      this.flush();
+    }
   }
 
   chunkDone(nowMs: number): void {
@@ -58,6 +67,7 @@ export class Outbox {
     }
     if (this.#chunks === 0) {
       this.#turnFromMs = nowMs;
+      this.#isCut = false;
       setImmediate(this.#turned);
     }
     this.#chunks += 1;
