@@ -27,6 +27,7 @@ import {
 } from '../server/index.ts';
 import { isStorageError } from '../storage/index.ts';
 import type { Context, OptionValues } from './command.ts';
+import { compileForServing } from './compiler.ts';
 import { CommandError, exitCodes } from './exit-codes.ts';
 import { isLogLevel, LazyLogger } from './logger.ts';
 import type { MetricsServer } from './metrics.ts';
@@ -34,6 +35,8 @@ import { within } from './within.ts';
 
 /** A server that does not drain by then is ended anyway; its log is whole all the same. */
 const drainTimeoutMs = 10_000;
+/** By then the first links have made Node load what it needs for them: what it brings compiled is good for its own flags alone. */
+const loadedAfterMs = 50;
 
 export async function serve(
   context: Context,
@@ -68,7 +71,9 @@ export async function serve(
     throw asCommandError(error, config);
   }
   await logger.load();
+  const compiling = setTimeout(compileForServing, loadedAfterMs);
   const end = await Promise.race([stop, server.failed.then((error) => ({ failed: error }))]);
+  clearTimeout(compiling);
   audit?.serverStops();
   if ('failed' in end) {
     tell(stoppedMessage(end.failed, server));
