@@ -1,6 +1,10 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { digestId } from '../protocol/index.ts';
 import { RawClient, startTestServer } from '../testing/index.ts';
+import { anyKind, type Watcher, Watches, watchKinds } from './watches.ts';
 
 const open = [{ perms: 31, id: { scheme: 'world', id: 'anyone' } }];
 const node = (path: string, acl = open) => ({ path, data: null, acl, flags: 0 });
@@ -227,4 +231,83 @@ test('watches go with their link', async () => {
 
   expect(zk.engine.watches.count).toBe(0);
   expect(await writer.err('setData', set('/a'))).toBe(0);
+});
+
+test('whatever is set, spent and removed, the table tells of just those who still watch', () => {
+  const names = ['/', '/a', '/a/b', '/c'];
+  const watchers = [1n, 2n, 3n].map(
+    (watcherId): Watcher => ({ watcherId, mayRead: () => true, deliver: () => {} }),
+  );
+  const watcher = fc.constantFrom(...watchers);
+  const path = fc.constantFrom(...names);
+  const kind = fc.constantFrom(...Object.values(watchKinds));
+  const step = fc.oneof(
+    fc.record({ what: fc.constant('add'), watcher, path, kind }),
+    fc.record({ what: fc.constant('add'), watcher, path, kind }),
+    fc.record({ what: fc.constant('trigger'), watcher, path, kind }),
+    fc.record({ what: fc.constant('remove'), watcher, path, kind }),
+    fc.record({ what: fc.constant('removeAll'), watcher, path, kind }),
+  );
+  const isAbove = (above: string, path: string) => above === '/' || path.startsWith(`${above}/`);
+
+  fc.assert(
+    fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
+      const table = new Watches().data;
+      const entries = watchers.flatMap((owner) => names.map((at) => ({ owner, at, kinds: 0 })));
+      for (const { what, watcher, path, kind } of steps) {
+        const own = entries.find(({ owner, at }) => owner === watcher && at === path)!;
+        if (what === 'add') {
+          table.add(path, watcher, kind);
+          own.kinds |= kind;
+        } else if (what === 'remove') {
+          expect(table.remove(path, watcher, kind)).toBe((own.kinds & kind) !== 0);
+          own.kinds &= ~kind;
+        } else if (what === 'removeAll') {
+          table.removeAll(watcher);
+          for (const entry of entries) if (entry.owner === watcher) entry.kinds = 0;
+        } else {
+          const told = entries.filter(
+            ({ at, kinds }) =>
+              (at === path && kinds !== 0) ||
+              ((kinds & watchKinds.recursive) !== 0 && at !== path && isAbove(at, path)),
+          );
+          const owners = new Set(told.map(({ owner }) => owner));
+          expect(table.trigger(path)).toHaveLength(owners.size);
+          for (const entry of entries) if (entry.at === path) entry.kinds &= ~watchKinds.oneShot;
+        }
+        const left = entries.filter(({ kinds }) => kinds !== 0);
+        expect(table.count).toBe(left.length);
+        expect(table.pathCount).toBe(new Set(left.map(({ at }) => at)).size);
+        expect(new Set(table.watchers())).toEqual(new Set(left.map(({ owner }) => owner)));
+        for (const { owner, at, kinds } of entries) {
+          expect(table.has(at, owner, anyKind)).toBe(kinds !== 0);
+        }
+        for (const [at, here] of table.paths()) {
+          const owners = new Set(left.filter((entry) => entry.at === at).map(({ owner }) => owner));
+          expect(new Set(here instanceof Set ? here : [here])).toEqual(owners);
+        }
+      }
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test('nothing is kept of a link that is gone', async () => {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  const watches = new Watches();
+  const come = (): WeakRef<Watcher> => {
+    const watcher = { watcherId: 1n, mayRead: () => true, deliver: () => {} };
+    watches.addPersistent('/a', watcher, false);
+    watches.data.add('/b', watcher, watchKinds.oneShot);
+    watches.data.trigger('/b');
+    watches.removeAll(watcher);
+    return new WeakRef(watcher);
+  };
+
+  const gone = come();
+  await new Promise((resolve) => setImmediate(resolve)); // a WeakRef holds on until its turn is over
+  collect();
+
+  expect(gone.deref()).toBeUndefined();
 });

@@ -40,6 +40,7 @@ function* each(watchers: Watchers | undefined): Generator<Watcher, void, void> {
 
 class WatchTable {
   readonly #byPath = new Map<string, Watchers>();
+  /** Kinds by path. Who has none left stays with an empty one until it is gone: most watch again at once. */
   readonly #byWatcher = new Map<Watcher, Map<string, number>>();
   #recursive = 0;
   #count = 0;
@@ -90,7 +91,6 @@ class WatchTable {
       return true;
     }
     paths.delete(path);
-    if (paths.size === 0) this.#byWatcher.delete(watcher);
     this.#count -= 1;
     const there = this.#byPath.get(path);
     if (there instanceof Set && there.size > 1) there.delete(watcher);
@@ -102,26 +102,44 @@ class WatchTable {
     const paths = this.#byWatcher.get(watcher);
     if (paths === undefined) return;
     for (const path of [...paths.keys()]) this.remove(path, watcher, anyKind);
+    this.#byWatcher.delete(watcher);
   }
 
   /** Those whom a change at `path` concerns, each once. Takes the one-shot watches away. */
   trigger(path: string): readonly Watcher[] {
     if (this.#count === 0) return [];
-    const here = this.#byPath.get(path);
-    if (this.#recursive === 0) {
-      if (here === undefined) return [];
-      const told = [...each(here)];
-      for (const watcher of told) this.remove(path, watcher, watchKinds.oneShot);
-      return told;
-    }
-    const told = new Set(each(here));
-    for (const watcher of told) this.remove(path, watcher, watchKinds.oneShot);
+    const here = this.#take(path);
+    if (this.#recursive === 0) return here;
+    const told = new Set(here);
     for (let above = up(path); above !== undefined; above = up(above)) {
       for (const watcher of each(this.#byPath.get(above))) {
         if (this.has(above, watcher, watchKinds.recursive)) told.add(watcher);
       }
     }
     return [...told];
+  }
+
+  /** Those who watch `path`. Their one-shot watches go, all in one: there may be thousands. */
+  #take(path: string): readonly Watcher[] {
+    const here = this.#byPath.get(path);
+    if (here === undefined) return [];
+    const told = here instanceof Set ? [...here] : [here];
+    const left: Watcher[] = [];
+    for (const watcher of told) {
+      const paths = this.#byWatcher.get(watcher)!;
+      const kinds = paths.get(path)!;
+      if (kinds === watchKinds.oneShot) {
+        paths.delete(path);
+      } else {
+        left.push(watcher);
+        if ((kinds & watchKinds.oneShot) !== 0) paths.set(path, kinds & ~watchKinds.oneShot);
+      }
+    }
+    if (left.length === told.length) return told;
+    this.#count -= told.length - left.length;
+    if (left.length === 0) this.#byPath.delete(path);
+    else this.#byPath.set(path, left.length === 1 ? left[0]! : new Set(left));
+    return told;
   }
 
   paths(): IterableIterator<[path: string, watchers: Watchers]> {
@@ -132,8 +150,8 @@ class WatchTable {
     return [...(this.#byWatcher.get(watcher)?.keys() ?? [])];
   }
 
-  watchers(): IterableIterator<Watcher> {
-    return this.#byWatcher.keys();
+  *watchers(): Generator<Watcher, void, void> {
+    for (const [watcher, paths] of this.#byWatcher) if (paths.size > 0) yield watcher;
   }
 }
 
