@@ -78,6 +78,23 @@ test.each([-1, -(2 ** 31), 101, 2 ** 31 - 1])('a length of %i is refused', (leng
   expect(() => dribbled.push(bytes.subarray(3, 4))).toThrow(ProtocolError);
 });
 
+test('what lies behind the end of a chunk is none of it', () => {
+  const { frames, splitter } = collecting(100);
+  const stream = Buffer.concat([framed(Buffer.from('one')), framed(Buffer.from('two'))]);
+  const texts = () => frames.map(({ hex }) => Buffer.from(hex, 'hex').toString());
+
+  splitter.push(stream, 0);
+  splitter.push(stream, 2);
+  splitter.push(stream.subarray(2), 3);
+  expect(texts()).toEqual([]);
+  splitter.push(stream.subarray(5), 7);
+  expect(texts()).toEqual(['one']);
+  expect(splitter.pendingBytes).toBe(5);
+  splitter.push(stream.subarray(12), 2);
+
+  expect(texts()).toEqual(['one', 'two']);
+});
+
 test('the longest frame that is taken is taken', () => {
   const { frames, splitter } = collecting(100);
 

@@ -6,6 +6,7 @@
  * memory that grows with what has arrived, never with what a length promised.
  */
 
+import { readInt } from './bytes.ts';
 import { ProtocolError } from './protocol-error.ts';
 
 /** `borrowed`: the memory belongs to the chunk and is not the receiver's to keep. */
@@ -28,28 +29,29 @@ export class FrameSplitter {
     return this.#pendingBytes;
   }
 
-  push(chunk: Buffer): void {
-    let at = this.#pendingBytes > 0 ? this.#resume(chunk) : 0;
-    while (chunk.length - at >= 4) {
+  /** What a chunk holds, up to `chunkEnd`. */
+  push(chunk: Buffer, chunkEnd: number = chunk.length): void {
+    let at = this.#pendingBytes > 0 ? this.#resume(chunk, chunkEnd) : 0;
+    while (chunkEnd - at >= 4) {
       const length = this.#checked(chunk, at);
       const end = at + 4 + length;
-      if (end > chunk.length) break;
+      if (end > chunkEnd) break;
       this.#sink(chunk, at + 4, end, true);
       at = end;
     }
-    if (at < chunk.length) this.#keep(chunk, at, chunk.length);
+    if (at < chunkEnd) this.#keep(chunk, at, chunkEnd);
   }
 
   /** Completes the frame begun, as far as the chunk goes. Returns where the rest of it starts. */
-  #resume(chunk: Buffer): number {
+  #resume(chunk: Buffer, chunkEnd: number): number {
     let at = 0;
     if (this.#pendingBytes < 4) {
-      at = Math.min(4 - this.#pendingBytes, chunk.length);
+      at = Math.min(4 - this.#pendingBytes, chunkEnd);
       this.#keep(chunk, 0, at);
       if (this.#pendingBytes < 4) return at;
     }
     const wanted = 4 + this.#checked(this.#pending!, 0);
-    const until = Math.min(at + wanted - this.#pendingBytes, chunk.length);
+    const until = Math.min(at + wanted - this.#pendingBytes, chunkEnd);
     this.#keep(chunk, at, until);
     if (this.#pendingBytes === wanted) {
       const frame = this.#pending!;
@@ -61,7 +63,7 @@ export class FrameSplitter {
   }
 
   #checked(bytes: Buffer, at: number): number {
-    const length = bytes.readInt32BE(at);
+    const length = readInt(bytes, at);
     if (length < 0 || length > this.#frameBytesMax) {
       throw new ProtocolError(
         `a frame of ${length} bytes; at most ${this.#frameBytesMax} are taken`,

@@ -178,12 +178,13 @@ export class Connection implements Watcher {
 
   // ── in ────────────────────────────────────────────────────────────────────────────────────────
 
-  receive(chunk: Buffer): void {
+  /** What has come in: a chunk, up to `end`. */
+  receive(chunk: Buffer, end: number = chunk.length): void {
     const before = this.packetsReceived;
-    this.#service.chunkBegun(chunk.length);
+    this.#service.chunkBegun(end);
     try {
-      if (!this.#isGreeted) this.#greet(chunk);
-      else if (this.isLive) this.#splitter.push(chunk);
+      if (!this.#isGreeted) this.#greet(chunk.subarray(0, end));
+      else if (this.isLive) this.#splitter.push(chunk, end);
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
       this.close(); // a length that can't be: there is no reply to it

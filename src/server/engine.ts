@@ -7,7 +7,7 @@
  * through the pipeline. Sessions are made, closed and expired by txns like any other change.
  */
 
-import { ProtocolError, Reader } from '../jute/index.ts';
+import { ProtocolError, Reader, readInt } from '../jute/index.ts';
 import {
   anyVersion,
   type DigestHalves,
@@ -51,6 +51,8 @@ type Session = ServerSession<Connection>;
 
 const marshallingErr = wireOf('MARSHALLING_ERROR');
 const quotaErr = wireOf('QUOTA_EXCEEDED');
+
+const unknownMs = -1;
 
 /** How often a slow disk is told of. */
 const slowSaidEveryMs = 10_000;
@@ -100,8 +102,8 @@ export class Engine implements Service {
   #zxid: number;
   /** When the chunk at hand came in, or the batch at hand was durable. */
   #nowMs: number;
-  /** The same moment by the calendar: what a txn says of when it was. */
-  #wallMs: number;
+  /** The same moment by the calendar: what a txn says of when it was. Below 0 until the first one asks. */
+  #wallMs = unknownMs;
   /** Reads of the chunk at hand that were answered at once. */
   #answered = 0;
   #stopped = false;
@@ -116,7 +118,6 @@ export class Engine implements Service {
     this.#clock = clock;
     this.#logger = rateLimited(options.logger ?? silentLogger, clock);
     this.#nowMs = clock.nowMs();
-    this.#wallMs = clock.wallMs();
     this.#outbox = new Outbox({
       flushed: (connection) => this.#drain(connection),
       failed: (error) => this.fail(error),
@@ -160,7 +161,7 @@ export class Engine implements Service {
     this.#pipeline = new Pipeline(options.log ?? memoryLog, clock, this.stats, {
       batchBegun: (nowMs) => {
         this.#nowMs = nowMs;
-        this.#wallMs = clock.wallMs();
+        this.#wallMs = unknownMs;
         this.tree.batchBegun();
       },
       committed: (call) => this.#committed(call),
@@ -247,7 +248,7 @@ export class Engine implements Service {
 
   chunkBegun(bytes: number): void {
     this.#nowMs = this.#clock.nowMs();
-    this.#wallMs = this.#clock.wallMs();
+    this.#wallMs = unknownMs;
     this.#answered = 0;
     this.stats.bytesReceived += bytes;
     this.#outbox.chunkBegun(this.#nowMs);
@@ -306,8 +307,8 @@ export class Engine implements Service {
       connection.close();
       return;
     }
-    const xid = bytes.readInt32BE(start);
-    const code = bytes.readInt32BE(start + 4);
+    const xid = readInt(bytes, start);
+    const code = readInt(bytes, start + 4);
     const asks = askable[code - firstCode];
     if (this.#proofs.isUnproven(code, ids)) {
       this.#proofs.refuse(connection, xid);
@@ -356,13 +357,13 @@ export class Engine implements Service {
     ids: readonly Id[],
   ): void {
     const call = this.#readCall;
-    const code = bytes.readInt32BE(start + 4);
+    const code = readInt(bytes, start + 4);
     call.connection = connection;
     call.bytes = bytes;
     call.at = start + 8;
     call.end = end;
     call.borrowed = borrowed;
-    call.xid = bytes.readInt32BE(start);
+    call.xid = readInt(bytes, start);
     call.ids = ids;
     try {
       this.#reads.run(code, call);
@@ -443,6 +444,7 @@ export class Engine implements Service {
     ids: readonly Id[],
     bytes: number,
   ): Call {
+    if (this.#wallMs < 0) this.#wallMs = this.#clock.wallMs();
     const call = new Call({
       op,
       xid,
@@ -460,7 +462,7 @@ export class Engine implements Service {
 
   /** One that no link asked for, and so no chunk began with. */
   #ownCall(op: OpName, session: Session | undefined): Call {
-    this.#wallMs = this.#clock.wallMs();
+    this.#wallMs = unknownMs;
     return this.#newCall(op, 0, session, undefined, [superId], 0);
   }
 

@@ -4,7 +4,7 @@
  */
 
 import type { Buffer } from 'node:buffer';
-import { ProtocolError, Reader } from '../jute/index.ts';
+import { ProtocolError, Reader, readInt } from '../jute/index.ts';
 import type { Id } from '../protocol/index.ts';
 import { type NodeStore, noNode } from '../tree/index.ts';
 import type { Connection } from './connection.ts';
@@ -32,7 +32,7 @@ export class ReadCall {
   /** Reads `path` and, where there is one, `watch`, without making a string of the path. */
   target(nodes: NodeStore, hasWatch: boolean): void {
     const { bytes, at, end } = this;
-    const length = end - at < 4 ? -1 : bytes.readInt32BE(at);
+    const length = end - at < 4 ? -1 : readInt(bytes, at);
     const pathEnd = at + 4 + length;
     if (length < 0 || pathEnd + (hasWatch ? 1 : 0) > end) throw new ProtocolError('cut short');
     this.#pathEnd = pathEnd;

@@ -79,23 +79,25 @@ const codes = 128;
 export class OpLatencies {
   readonly #byCode: (Latency | undefined)[] = new Array<Latency | undefined>(codes).fill(undefined);
   readonly #answered = new Int32Array(codes);
-  /** Those of which some were answered, each once. */
-  readonly #touched: number[] = [];
+  /** Those of which some were answered, each once; and how many they are. */
+  readonly #touched = new Int32Array(codes);
+  #touchedCount = 0;
 
   /** A read has its answer; how long it took is told by `took`. */
   answered(code: number): void {
     const at = (code + codeShift) & (codes - 1);
-    if (this.#answered[at] === 0) this.#touched.push(at);
+    if (this.#answered[at] === 0) this.#touched[this.#touchedCount++] = at;
     this.#answered[at]! += 1;
   }
 
   /** Of all that were answered since the last time. */
   took(ms: number): void {
-    for (const at of this.#touched) {
+    for (let i = 0; i < this.#touchedCount; i++) {
+      const at = this.#touched[i]!;
       this.#of(at).record(ms, this.#answered[at]!);
       this.#answered[at] = 0;
     }
-    this.#touched.length = 0;
+    this.#touchedCount = 0;
   }
 
   record(code: number, ms: number, times = 1): void {

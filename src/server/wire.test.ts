@@ -18,7 +18,8 @@ async function echo(prepare: 'listening' | 'before') {
   const accept = (wire: Wire) => {
     wires.push(wire);
     const connection = {
-      receive(chunk: Buffer) {
+      receive(memory: Buffer, end: number = memory.length) {
+        const chunk = memory.subarray(0, end);
         seen.push({ text: String(chunk), memory: chunk.buffer });
         if (String(chunk) === 'fault') throw new Error('a bug');
         wire.write(Buffer.from(chunk));

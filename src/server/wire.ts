@@ -93,17 +93,20 @@ export function servePlain(
   accept: (wire: Wire) => Connection,
   failed: (error: unknown) => void,
 ): void {
-  const serve = (socket: Socket): ((chunk: Buffer) => void) => {
+  const serve = (socket: Socket): ((chunk: Buffer, end?: number) => void) => {
     const connection = connectWire(socket, false, accept);
-    return (chunk) => {
+    return (chunk, end) => {
       try {
-        connection.receive(chunk);
+        connection.receive(chunk, end);
       } catch (error) {
         failed(error);
       }
     };
   };
-  server.on('connection', (socket) => socket.on('data', serve(socket)));
+  server.on('connection', (socket) => {
+    const take = serve(socket);
+    socket.on('data', (chunk: Buffer) => take(chunk));
+  });
   const listening = server._handle;
   const usual = listening?.onconnection;
   if (!listening || typeof usual !== 'function' || typeof server._connections !== 'number') return;
@@ -113,13 +116,13 @@ export function servePlain(
       return;
     }
     handle.setNoDelay?.(true);
-    let take: ((chunk: Buffer) => void) | undefined;
+    let take: ReturnType<typeof serve> | undefined;
     const options = {
       handle,
       onread: {
         buffer: readBuffer,
         callback: (length: number) => {
-          take?.(readBuffer.subarray(0, length));
+          take?.(readBuffer, length);
           return true;
         },
       },
