@@ -54,3 +54,12 @@ test('a table has room left however many come, and takes no more than it needs',
   expect(taken.length).toBeGreaterThanOrEqual(16_000);
   expect(taken.length).toBeLessThanOrEqual(32_768);
 });
+
+test('what is not there is not removed, and not looked for without end', () => {
+  const index = new PathIndex();
+  index.add(7, 1);
+
+  expect(() => index.remove(7, 2)).toThrow('the path index has no node 2');
+  expect(() => index.remove(8, 1)).toThrow('the path index has no node 1');
+  expect(found(index, 7)).toEqual([1]);
+});

@@ -97,9 +97,12 @@ export class PathIndex {
 
   remove(hash: number, node: number): void {
     const table = this.table(hash);
-    this.#counts[hash & (shards - 1)]! -= 1;
     let free = slotOf(table, hash);
-    while (nodeAt(table, free) !== node) free = nextSlot(table, free);
+    while (nodeAt(table, free) !== node) {
+      if (nodeAt(table, free) === noNode) throw new Error(`the path index has no node ${node}`);
+      free = nextSlot(table, free);
+    }
+    this.#counts[hash & (shards - 1)]! -= 1;
     // Whoever had to go past it would not be found beyond a free slot: the next such one takes its place.
     const distance = (from: number, to: number) => (to - from) & (table.length - 1);
     for (let at = nextSlot(table, free); table[at + 1] !== 0; at = nextSlot(table, at)) {
