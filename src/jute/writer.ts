@@ -32,6 +32,11 @@ export class Writer {
     return this.#bytes.length;
   }
 
+  /** Where it was written to: `length` bytes of it, until it grows. For who would make a view for one call. */
+  get memory(): Buffer {
+    return this.#bytes;
+  }
+
   /** What was written so far, not copied. */
   written(): Buffer {
     return this.#bytes.subarray(0, this.#at);

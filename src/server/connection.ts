@@ -29,8 +29,8 @@ export interface Wire {
   readonly secure: boolean;
   /** Bytes that the peer has not taken yet. */
   readonly queuedBytes: number;
-  /** True when all bytes are gone and the memory is the caller's again. */
-  write(bytes: Buffer): boolean;
+  /** Sends the first `length` bytes. True when they are gone and the memory is the caller's again. */
+  write(bytes: Buffer, length: number): boolean;
   /** Sends what is queued, then closes. */
   end(): void;
   destroy(): void;
@@ -213,7 +213,8 @@ export class Connection implements Watcher {
       return;
     }
     this.#state = 'closing';
-    this.wire.write(Buffer.from(text));
+    const answer = Buffer.from(text);
+    this.wire.write(answer, answer.length);
     this.wire.end();
   }
 
@@ -382,25 +383,27 @@ export class Connection implements Watcher {
   flush(): void {
     this.#isDirty = false;
     if (this.#state === 'closed' || (this.#paused & pauses.test) !== 0) return;
-    const bytes = this.#shared ?? this.#out?.written();
-    if (bytes === undefined || bytes.length === 0) return;
+    const from = this.#shared ?? this.#out;
+    if (from === undefined || from.length === 0) return;
+    const { length } = from;
+    const bytes = from instanceof Writer ? from.memory : from;
     if (this.#delayMs > 0) {
-      const copy = Buffer.from(bytes);
+      const copy = Buffer.from(bytes.subarray(0, length));
       this.#shared = undefined;
       this.#release();
-      this.#service.later(this.#delayMs, () => this.#send(copy));
+      this.#service.later(this.#delayMs, () => this.#send(copy, length));
       return;
     }
-    const sent = this.#send(bytes);
+    const sent = this.#send(bytes, length);
     if (this.#shared !== undefined) this.#shared = undefined;
     else if (sent) this.#release();
     else this.#out = undefined; // the memory is the socket's until it is gone
   }
 
-  #send(bytes: Buffer): boolean {
+  #send(bytes: Buffer, length: number): boolean {
     if (this.#state === 'closed') return true;
-    this.#service.sent(bytes.length);
-    const sent = this.wire.write(bytes);
+    this.#service.sent(length);
+    const sent = this.wire.write(bytes, length);
     const { outputBytesSoftMax, outputBytesMax } = this.#service.limits;
     if (!sent && this.wire.queuedBytes > outputBytesSoftMax) {
       if (this.wire.queuedBytes > outputBytesMax) this.close();

@@ -20,8 +20,8 @@ class NoWire implements Wire {
   readonly secure = false;
   readonly queuedBytes = 0;
   sent = 0;
-  write(bytes: Buffer): boolean {
-    this.sent += bytes.length;
+  write(_bytes: Buffer, length: number): boolean {
+    this.sent += length;
     return true;
   }
   end(): void {}

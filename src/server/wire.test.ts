@@ -22,7 +22,7 @@ async function echo(prepare: 'listening' | 'before') {
         const chunk = memory.subarray(0, end);
         seen.push({ text: String(chunk), memory: chunk.buffer });
         if (String(chunk) === 'fault') throw new Error('a bug');
-        wire.write(Buffer.from(chunk));
+        wire.write(Buffer.from(chunk), chunk.length);
       },
       drained() {},
       wireClosed: () => closed.push(wire),
@@ -115,7 +115,7 @@ test.each(['listening', 'before'] as const)(
     const [wire] = wires as [Wire];
     const pieces = Array.from({ length: 300 }, (_, i) => Buffer.alloc(40_000 + i, i));
 
-    const taken = pieces.map((piece) => wire.write(piece));
+    const taken = pieces.map((piece) => wire.write(piece, piece.length));
     const queued = wire.queuedBytes;
     const all = Buffer.concat(pieces);
     const got: Buffer[] = [];
@@ -134,7 +134,7 @@ test.each(['listening', 'before'] as const)(
     expect(queued).toBeGreaterThan(0);
     expect(Buffer.concat(got).equals(all)).toBe(true);
     await expect.poll(() => wire.queuedBytes).toBe(0);
-    expect(wire.write(Buffer.from('behind it'))).toBe(true);
+    expect(wire.write(Buffer.from('behind it and more'), 9)).toBe(true);
     expect(String((await once(socket, 'data'))[0])).toBe('behind it');
     socket.destroy();
     server.close();
@@ -151,8 +151,8 @@ test('what is said to a link that is gone reaches nobody else', async () => {
   const heard: string[] = [];
   second.on('data', (chunk) => heard.push(String(chunk)));
 
-  expect(wires[0]!.write(Buffer.from('to the first'))).toBe(true);
-  expect(wires[1]!.write(Buffer.from('to the second'))).toBe(true);
+  expect(wires[0]!.write(Buffer.from('to the first and more'), 12)).toBe(true);
+  expect(wires[1]!.write(Buffer.from('to the second and more'), 13)).toBe(true);
 
   await expect.poll(() => heard.join('')).toBe('to the second');
   second.destroy();
@@ -166,7 +166,7 @@ test('a peer that has reset the link ends it, and nothing else', async () => {
   socket.resetAndDestroy();
   await expect
     .poll(() => {
-      wires[0]!.write(Buffer.from('into the void'));
+      wires[0]!.write(Buffer.from('into the void and more'), 13);
       return closed.length;
     })
     .toBe(1);

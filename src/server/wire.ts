@@ -59,23 +59,22 @@ class SocketWire implements Wire {
     return this.#socket.writableLength;
   }
 
-  write(bytes: Buffer): boolean {
+  write(bytes: Buffer, length: number): boolean {
     const socket = this.#socket;
     if (!socket.writable) return true;
-    const { length } = bytes;
-    const sent = this.#fd >= 0 && socket.writableLength === 0 ? this.#send(bytes) : 0;
-    if (sent === length && length > 0) return true;
-    socket.write(sent === 0 ? bytes : bytes.subarray(sent));
+    const sent = this.#fd >= 0 && socket.writableLength === 0 ? this.#send(bytes, length) : 0;
+    if (sent === length) return true;
+    socket.write(bytes.subarray(sent, length));
     // A plain socket that took all of it at once is done with the memory; TLS may keep it for later.
     return !this.secure && socket.writableLength === 0;
   }
 
   /** How much the kernel took. */
-  #send(bytes: Buffer): number {
+  #send(bytes: Buffer, length: number): number {
     // A descriptor that was closed may be another's by now.
     if (this.#socket._handle !== this.#handle) return 0;
     try {
-      return writeSync(this.#fd, bytes, 0, bytes.length);
+      return writeSync(this.#fd, bytes, 0, length);
     } catch {
       return 0; // it is full, or broken: the stream waits, or meets the same error and tells of it
     }

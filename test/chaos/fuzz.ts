@@ -77,8 +77,8 @@ class FakeWire implements Wire {
   isClosed = false;
   isPaused = false;
 
-  write(bytes: Buffer): boolean {
-    this.#splitter.push(bytes);
+  write(bytes: Buffer, length: number): boolean {
+    this.#splitter.push(bytes, length);
     return true;
   }
 
