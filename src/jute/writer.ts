@@ -56,10 +56,7 @@ export class Writer {
   }
 
   beginFrame(): number {
-    const start = this.#at;
-    this.#reserve(4);
-    this.#at = start + 4;
-    return start;
+    return this.skip(4);
   }
 
   /** Returns the frame's length without the prefix. */
@@ -67,6 +64,14 @@ export class Writer {
     const length = this.#at - start - 4;
     writeInt(this.#bytes, start, length);
     return length;
+  }
+
+  /** Counts so many bytes as written, for who fills them in by itself: from there on in `memory`. */
+  skip(length: number): number {
+    this.#reserve(length);
+    const start = this.#at;
+    this.#at = start + length;
+    return start;
   }
 
   bool(value: boolean): void {

@@ -227,15 +227,19 @@ test('a snapshot taken while the tree changes, and the log behind it, give the t
         // The walk is the snapshot's own, stopped after some nodes for some txns to land.
         const walk = disk.tree.walk.bind(disk.tree);
         const waiting = [...during];
-        disk.tree.walk = function* () {
-          let at = 0;
-          for (const node of walk()) {
-            yield node;
-            for (let i = gaps[at++ % gaps.length]!; i > 0 && waiting.length > 0; i--) {
+        disk.tree.walk = () => {
+          const steps = walk();
+          const next = steps.next.bind(steps);
+          let at = -1;
+          steps.next = () => {
+            for (let i = at < 0 ? 0 : gaps[at % gaps.length]!; i > 0 && waiting.length > 0; i--) {
               const body = possible(disk.tree, waiting.shift()!);
               if (body !== null) void land(disk, body);
             }
-          }
+            at += 1;
+            return next();
+          };
+          return steps;
         };
         await disk.snapshot();
         disk.tree.walk = walk;

@@ -7,7 +7,7 @@
 
 import { digestVersion } from '../protocol/index.ts';
 import {
-  type EncodedNode,
+  type EncodedNodes,
   type SnapshotWriterOptions,
   StorageError,
   type WrittenSnapshot,
@@ -39,22 +39,23 @@ function digestNow({ digest, lastZxid }: Tree): ZxidDigest | null {
 /**
  * Every node, as a snapshot has it; one whose memory went bad is not written over the good one on disk.
  * One that got a new ACL since the list was made stands with the open one: the txn that gave it is in
- * the log behind the snapshot, and is replayed. It is the same object each time.
+ * the log behind the snapshot, and is replayed.
  */
-function* snapshotNodes(
-  tree: Tree,
-  acls: ReadonlyMap<number, unknown>,
-): Generator<EncodedNode, void, void> {
+function snapshotNodes(tree: Tree, acls: ReadonlyMap<number, unknown>): EncodedNodes {
   const { nodes } = tree;
-  let node = noNode;
-  const encoded: EncodedNode = {
-    writeTo(writer) {
-      const acl = nodes.aclOf(node);
-      nodes.writeSnapshot(writer, node, acl === openAclId || acls.has(acl) ? acl : openAclId);
+  const walk = tree.walk();
+  return {
+    writeSome(writer, untilBytes) {
+      let count = 0;
+      while (writer.length < untilBytes) {
+        const node = walk.next();
+        if (node === noNode) break;
+        if (!tree.isIntact(node)) throw new StorageError('BROKEN_MEMORY', nodes.pathOf(node));
+        const acl = nodes.aclOf(node);
+        nodes.writeSnapshot(writer, node, acl === openAclId || acls.has(acl) ? acl : openAclId);
+        count += 1;
+      }
+      return count;
     },
   };
-  for (node of tree.walk()) {
-    if (!tree.isIntact(node)) throw new StorageError('BROKEN_MEMORY', nodes.pathOf(node));
-    yield encoded;
-  }
 }

@@ -51,7 +51,7 @@ export type {
 export { type Fault, SimulatedDisk } from './simulated-disk.ts';
 export { diffSnapshots, type SnapshotDifference } from './snapshot-diff.ts';
 export type {
-  EncodedNode,
+  EncodedNodes,
   EncodedParts,
   SnapshotNode,
   SnapshotSink,

@@ -34,9 +34,10 @@ export interface SnapshotNode {
   readonly stat: StatPersisted;
 }
 
-/** A node that puts its bytes down by itself, as they stand in the file. Its ACL is one of the list. */
-export interface EncodedNode {
-  writeTo(writer: Writer): void;
+/** Nodes that put their bytes down by themselves, as they stand in the file. Their ACLs are of the list. */
+export interface EncodedNodes {
+  /** Puts down the next ones until there are so many bytes. How many these were: 0 when there are no more. */
+  writeSome(writer: Writer, untilBytes: number): number;
 }
 
 /** Where the parts of a node stand in the file's bytes; the path and the data with their lengths before them. */

@@ -15,7 +15,7 @@ import { adler32, adlerStart } from './adler32.ts';
 import { type Compression, snapshotName, temporaryPrefix } from './file-names.ts';
 import { type FileSystem, realFileSystem, type StoredFile } from './file-system.ts';
 import {
-  type EncodedNode,
+  type EncodedNodes,
   endPath,
   openAclId,
   type SnapshotNode,
@@ -32,7 +32,7 @@ export interface SnapshotContent {
   readonly sessions: ReadonlyMap<bigint, number>;
   /** Every ACL that a node to come may have, by its number. */
   readonly acls: ReadonlyMap<number, readonly Acl[]>;
-  readonly nodes: Iterable<SnapshotNode | EncodedNode> | AsyncIterable<SnapshotNode>;
+  readonly nodes: Iterable<SnapshotNode> | AsyncIterable<SnapshotNode> | EncodedNodes;
   /** Asked for behind the last node: the sum over the tree as it is then. */
   readonly digest?: () => ZxidDigest | null;
   /** Asked for behind the last node: the last txn in the tree by then. Without it, `zxid`. */
@@ -133,7 +133,11 @@ class SnapshotEncoder {
 
   async *chunks(): AsyncGenerator<Buffer> {
     const { nodes, digest, lastZxid, zxid } = this.#content;
-    if (Symbol.iterator in nodes) {
+    if ('writeSome' in nodes) {
+      for (let some = this.#writeSome(nodes); some > 0; some = this.#writeSome(nodes)) {
+        if (this.#writer.length >= chunkBytes) yield this.#take();
+      }
+    } else if (Symbol.iterator in nodes) {
       for (const node of nodes) {
         this.#writeNode(node);
         if (this.#writer.length >= chunkBytes) yield this.#take();
@@ -178,12 +182,14 @@ class SnapshotEncoder {
     }
   }
 
-  #writeNode(node: SnapshotNode | EncodedNode): void {
+  #writeSome(nodes: EncodedNodes): number {
+    const count = nodes.writeSome(this.#writer, chunkBytes);
+    this.#nodes += count;
+    return count;
+  }
+
+  #writeNode(node: SnapshotNode): void {
     this.#nodes += 1;
-    if ('writeTo' in node) {
-      node.writeTo(this.#writer);
-      return;
-    }
     const { path, data, acl, stat } = node;
     // Apache would start on it and fail later, at the first look at this ACL (ZOOKEEPER-4689).
     if (acl !== openAclId && !this.#content.acls.has(acl)) {

@@ -465,12 +465,8 @@ export class NodeStore {
     const address = this.#get(node, field.address);
     const slab = this.#slabs.slab(address);
     const at = this.#slabs.offset(address);
-    const from = statAt(slab, at);
     const bytes = Buffer.allocUnsafe(persistedBytes);
-    slab.copy(bytes, 0, from, from + stat.owner);
-    copyBytes(slab, at + 4, bytes, stat.cversion, 4);
-    copyBytes(slab, at + 8, bytes, stat.owner, 8);
-    copyBytes(slab, from + stat.pzxid, bytes, stat.owner + 8, 8);
+    copyPersisted(slab, at, bytes, 0);
     return bytes;
   }
 
@@ -553,12 +549,11 @@ export class NodeStore {
     const isRoot = pathBytes === 1;
     writer.int(isRoot ? 0 : pathBytes);
     writer.rawRange(slab, at + headBytes + (isRoot ? 1 : 0), from);
-    writer.longHalves(acl < 0 ? -1 : 0, acl);
-    writer.rawRange(slab, from, from + stat.cversion);
-    writer.rawRange(slab, at + 4, at + 8);
-    writer.rawRange(slab, from + stat.aversion, from + stat.owner);
-    writer.rawRange(slab, at + 8, at + crcAt);
-    writer.rawRange(slab, from + stat.pzxid, from + statBytes);
+    const to = writer.skip(8 + persistedBytes);
+    const { memory } = writer;
+    writeInt(memory, to, acl < 0 ? -1 : 0);
+    writeInt(memory, to + 4, acl);
+    copyPersisted(slab, at, memory, to + 8);
   }
 
   writeStat(writer: Writer, node: number): void {
@@ -712,6 +707,15 @@ function shownCversion(stored: number, children: number): number {
 
 function recordBytes(pathBytes: number, dataBytes: number): number {
   return headBytes + pathBytes + 4 + dataBytes + statBytes;
+}
+
+/** What a snapshot holds of the Stat of the record at `at`. The counter is the stored one. */
+function copyPersisted(slab: Buffer, at: number, target: Buffer, to: number): void {
+  const from = statAt(slab, at);
+  copyBytes(slab, from, target, to, stat.owner);
+  writeInt(target, to + stat.cversion, readInt(slab, at + 4));
+  copyBytes(slab, at + 8, target, to + stat.owner, 8);
+  copyBytes(slab, from + stat.pzxid, target, to + stat.owner + 8, 8);
 }
 
 function statAt(slab: Buffer, at: number): number {

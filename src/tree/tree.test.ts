@@ -305,6 +305,26 @@ test('a tree that changes while it is walked gives every node that was there all
   for (const name of names) if (tree.find(name) !== noNode) expect(seen).toContain(name);
 });
 
+test('a walk tells of nothing that was made after its parent was told, whatever number it has', () => {
+  const tree = new Tree();
+  grown(tree, [create('/a'), create('/a/x'), create('/a/y'), create('/b')]);
+  const walk = tree.walk();
+  const told: string[] = [];
+  while (told.at(-1) !== '/a') told.push(tree.nodes.pathOf(walk.next()));
+  const numbers = ['/a', '/a/x', '/a/y'].map((path) => tree.find(path));
+
+  // All three numbers go to others: one to a sibling, one to a parent, one to its child.
+  grown(tree, [remove('/a/x'), remove('/a/y'), remove('/a'), create('/c'), create('/c/x')]);
+  grown(tree, [create('/b/y')]);
+  const now = ['/c', '/c/x', '/b/y'].map((path) => tree.find(path));
+  for (const node of walk) told.push(tree.nodes.pathOf(node));
+
+  expect(now.sort()).toEqual(numbers.sort());
+  // /b was told after /b/y was made.
+  const ours = told.filter((path) => !path.startsWith('/zookeeper'));
+  expect(ours).toEqual(['/', '/a', '/b', '/b/y']);
+});
+
 test('names of object properties are names like any other', () => {
   const tree = new Tree();
 

@@ -19,6 +19,7 @@ import { containerOwner, ownerKind, ttlOwner } from './owners.ts';
 import { hashOf, noNode } from './path-index.ts';
 import { type QuotaPaths, quotaRoot } from './quotas.ts';
 import { type Foretold, RunningDigest } from './running-digest.ts';
+import { TreeWalk } from './tree-walk.ts';
 import { Usage } from './usage.ts';
 
 /** A txn's header, with zxid and time as numbers: both stay below 2^53. */
@@ -247,39 +248,9 @@ export class Tree {
 
   // ── snapshots ─────────────────────────────────────────────────────────────────────────────────
 
-  /**
-   * Every node, parents before their children. The tree may change between two steps: one removed
-   * meanwhile is left out, and so is one made under a parent that was told before, as in Apache's fuzzy
-   * snapshots. A parent's Stat must say of which children it knows: it is not told of any other, whose
-   * create is still to be replayed and would find the node there and leave the parent as it is.
-   */
-  *walk(): Generator<number, void, void> {
-    const step = (parent: number) => ({
-      parent,
-      zxid: this.#lastZxid,
-      czxid: this.nodes.czxid(parent),
-      children: this.nodes.childrenOf(parent),
-      at: 0,
-    });
-    const root = this.find('/');
-    const open = [step(root)];
-    yield root;
-    for (let top = open.at(-1); top !== undefined; top = open.at(-1)) {
-      const { parent, zxid, czxid, children } = top;
-      // Its number may be another node's by now, one that was not told of and whose children are not due.
-      const isGone = !this.nodes.isNode(parent) || this.nodes.czxid(parent) !== czxid;
-      if (isGone || top.at === children.length) {
-        open.pop();
-        continue;
-      }
-      const node = children[top.at++]!;
-      // So may a child's.
-      if (!this.nodes.isNode(node) || this.nodes.parentOf(node) !== parent) continue;
-      if (this.nodes.czxid(node) > zxid) continue;
-      const below = this.nodes.childCount(node) > 0 ? step(node) : undefined;
-      yield node;
-      if (below !== undefined) open.push(below);
-    }
+  /** Every node, parents before their children, while the tree changes. */
+  walk(): TreeWalk {
+    return new TreeWalk(this.nodes, this.find('/'), () => this.#lastZxid);
   }
 
   /** Before the ACLs and nodes of a snapshot: the numbers of ACLs are the snapshot's from here on. */
