@@ -1,10 +1,12 @@
 /**
- * What the machine did meanwhile: the CPU time of a process, and how much of the machine others took.
- * From /proc, so on Linux alone; elsewhere the figures are NaN, and printed as a dash.
+ * What the machine did meanwhile: the CPU time of a process, how much of the machine others took, and how
+ * long its disk takes for a sync.
+ * The first two from /proc, so on Linux alone; elsewhere the figures are NaN, and printed as a dash.
  */
 
-import { readFileSync } from 'node:fs';
+import { closeSync, fdatasyncSync, openSync, readFileSync, unlinkSync, writeSync } from 'node:fs';
 import { cpus, loadavg } from 'node:os';
+import { join } from 'node:path';
 
 /** As the kernel counts for user space on every platform that Node runs on. */
 const ticksPerSecond = 100;
@@ -51,6 +53,33 @@ export function watchMachine(pids: readonly number[]): () => Disturbance {
       others: Math.max(0, busy - ours) / wallUs,
     };
   };
+}
+
+const syncedBytes = 16 * 1024;
+const syncedFileBytes = 64 * 1024 * 1024;
+
+/** The longest sync of small writes into blocks that are there already: what no server can do about. */
+export function longestSyncMs(folder: string, seconds: number): number {
+  const path = join(folder, 'synced');
+  const file = openSync(path, 'w');
+  try {
+    writeSync(file, Buffer.alloc(syncedFileBytes));
+    fdatasyncSync(file);
+    const bytes = Buffer.alloc(syncedBytes, 1);
+    let longestMs = 0;
+    let at = 0;
+    for (const endMs = performance.now() + seconds * 1e3; performance.now() < endMs; ) {
+      writeSync(file, bytes, 0, bytes.length, at);
+      at = (at + bytes.length) % syncedFileBytes;
+      const startMs = performance.now();
+      fdatasyncSync(file);
+      longestMs = Math.max(longestMs, performance.now() - startMs);
+    }
+    return longestMs;
+  } finally {
+    closeSync(file);
+    unlinkSync(path);
+  }
 }
 
 export function machineText(): string {
