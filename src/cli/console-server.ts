@@ -168,7 +168,7 @@ function watchKindsOf({ engine }: RunningServer): ReadonlyMap<string, readonly s
     for (const [path, watchers] of table.paths()) {
       if (found.size >= watchedMax) break;
       const kinds = found.get(path) ?? new Set();
-      for (const watcher of watchers instanceof Set ? watchers : [watchers]) {
+      for (const watcher of watchers) {
         if (table.has(path, watcher, watchKinds.oneShot)) kinds.add(name);
         if (table.has(path, watcher, watchKinds.persistent)) kinds.add('persistent');
         if (table.has(path, watcher, watchKinds.recursive)) kinds.add('recursive');

@@ -260,8 +260,7 @@ function watchesByPath({ engine }: ServerFacts): Answer {
   const byPath: [string, JavaValue][] = [];
   for (const [path, watchers] of engine.watches.data.paths()) {
     if (room.isFull) break;
-    const all = watchers instanceof Set ? watchers : [watchers];
-    byPath.push([printable(path), room.take(all, ({ watcherId }) => watcherId)]);
+    byPath.push([printable(path), room.take(watchers, ({ watcherId }) => watcherId)]);
   }
   return { path_to_session_ids: Object.fromEntries(byPath) };
 }

@@ -20,7 +20,7 @@ import type { Limits } from './limits.ts';
 import type { ServerSession } from './sessions.ts';
 import type { ConnectionStats } from './stats.ts';
 import { Timing } from './stats.ts';
-import type { Watcher } from './watches.ts';
+import type { Watcher } from './watch-table.ts';
 
 /** A socket, as far as a connection needs it. */
 export interface Wire {

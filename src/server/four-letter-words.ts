@@ -379,7 +379,7 @@ function wchc({ engine }: ServerFacts, out: Text): void {
 function wchp({ engine }: ServerFacts, out: Text): void {
   for (const [path, watchers] of engine.watches.data.paths()) {
     out.line(oneLine(path));
-    for (const { watcherId } of watchers instanceof Set ? watchers : [watchers]) {
+    for (const { watcherId } of watchers) {
       if (out.isFull) return;
       out.line(`\t${hexId(watcherId)}`);
     }

@@ -32,4 +32,4 @@ export { readTls, tlsFiles } from './tls.ts';
 export { type LoggedTxn, memoryLog, type TxnLog } from './txn-log.ts';
 export { readJaas, readUsers, type Users } from './users.ts';
 export { droverVersion, fullVersion, zooKeeperVersion } from './version.ts';
-export { watchKinds } from './watches.ts';
+export { watchKinds } from './watch-table.ts';

@@ -29,7 +29,8 @@ import type { Connection } from './connection.ts';
 import type { Limits } from './limits.ts';
 import type { ReadCall } from './read-call.ts';
 import { beginReply, headerReply, recordReply, writeReadPart } from './replies.ts';
-import { anyKind, eventFrame, type Watches, watchKinds } from './watches.ts';
+import { anyKind, watchKinds } from './watch-table.ts';
+import { eventFrame, type Watches } from './watches.ts';
 
 const err = {
   marshalling: wireOf('MARSHALLING_ERROR'),

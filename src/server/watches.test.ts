@@ -4,7 +4,8 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { digestId } from '../protocol/index.ts';
 import { RawClient, startTestServer } from '../testing/index.ts';
-import { anyKind, type Watcher, Watches, watchKinds } from './watches.ts';
+import { anyKind, type Watcher, watchKinds } from './watch-table.ts';
+import { Watches } from './watches.ts';
 
 const open = [{ perms: 31, id: { scheme: 'world', id: 'anyone' } }];
 const node = (path: string, acl = open) => ({ path, data: null, acl, flags: 0 });
@@ -282,14 +283,79 @@ test('whatever is set, spent and removed, the table tells of just those who stil
         for (const { owner, at, kinds } of entries) {
           expect(table.has(at, owner, anyKind)).toBe(kinds !== 0);
         }
+        for (const owner of watchers) {
+          const paths = left.filter((entry) => entry.owner === owner).map(({ at }) => at);
+          expect(table.countOf(owner)).toBe(paths.length);
+          expect([...table.pathsOf(owner)].sort()).toEqual(paths.sort());
+        }
         for (const [at, here] of table.paths()) {
           const owners = new Set(left.filter((entry) => entry.at === at).map(({ owner }) => owner));
-          expect(new Set(here instanceof Set ? here : [here])).toEqual(owners);
+          expect(here).toHaveLength(owners.size);
+          expect(new Set(here)).toEqual(owners);
         }
       }
     }),
     { numRuns: 500 },
   );
+});
+
+test('many on one path come and go in any order', () => {
+  const { oneShot, persistent } = watchKinds;
+  const watchers = Array.from(
+    { length: 12 },
+    (_, i): Watcher => ({ watcherId: BigInt(i), mayRead: () => true, deliver: () => {} }),
+  );
+  const one = fc.nat(watchers.length - 1);
+  const step = fc.oneof(
+    fc.record({ what: fc.constantFrom('add', 'stay', 'remove', 'remove'), one }),
+    fc.record({ what: fc.constantFrom('add', 'stay', 'remove', 'trigger'), one }),
+  );
+
+  fc.assert(
+    fc.property(fc.array(step, { minLength: 20, maxLength: 120 }), (steps) => {
+      const table = new Watches().data;
+      const kept = new Map<Watcher, number>();
+      for (const { what, one } of steps) {
+        const watcher = watchers[one]!;
+        if (what === 'remove') {
+          table.remove('/a', watcher, anyKind);
+          kept.delete(watcher);
+        } else if (what === 'trigger') {
+          expect(new Set(table.trigger('/a'))).toEqual(new Set(kept.keys()));
+          for (const [of, kind] of kept) if (kind === oneShot) kept.delete(of);
+        } else {
+          const kind = what === 'stay' ? persistent : oneShot;
+          if (kept.has(watcher)) continue;
+          table.add('/a', watcher, kind);
+          kept.set(watcher, kind);
+        }
+        const [[, here] = ['', []]] = [...table.paths()];
+        expect(here).toHaveLength(kept.size);
+        expect(new Set(here)).toEqual(new Set(kept.keys()));
+      }
+    }),
+    { numRuns: 200 },
+  );
+});
+
+test('little is kept of watches that are spent', () => {
+  const table = new Watches().data;
+  const watcher: Watcher = { watcherId: 1n, mayRead: () => true, deliver: () => {} };
+  for (let i = 0; i < 50; i++) table.add(`/kept${i}`, watcher, watchKinds.persistent);
+
+  let most = 0;
+  for (let i = 0; i < 10_000; i++) {
+    table.add(`/n${i}`, watcher, watchKinds.oneShot);
+    expect(table.trigger(`/n${i}`)).toEqual([watcher]);
+    most = Math.max(most, table.emptyCount);
+  }
+
+  expect(most).toBeGreaterThan(50);
+  expect(most).toBeLessThan(200);
+  expect(table.countOf(watcher)).toBe(50);
+  expect(table.pathsOf(watcher)).toHaveLength(50);
+  table.removeAll(watcher);
+  expect([table.count, table.pathCount, table.emptyCount]).toEqual([0, 0, 0]);
 });
 
 test('nothing is kept of a link that is gone', async () => {
