@@ -403,13 +403,11 @@ export class Connection implements Watcher {
   #send(bytes: Buffer, length: number): boolean {
     if (this.#state === 'closed') return true;
     this.#service.sent(length);
-    const sent = this.wire.write(bytes, length);
+    if (this.wire.write(bytes, length)) return true;
     const { outputBytesSoftMax, outputBytesMax } = this.#service.limits;
-    if (!sent && this.wire.queuedBytes > outputBytesSoftMax) {
-      if (this.wire.queuedBytes > outputBytesMax) this.close();
-      else this.#pauseFor(pauses.output, true);
-    }
-    return sent;
+    if (this.wire.queuedBytes > outputBytesMax) this.close();
+    else if (this.wire.queuedBytes > outputBytesSoftMax) this.#pauseFor(pauses.output, true);
+    return false;
   }
 
   /** The peer has taken what was queued. */

@@ -42,6 +42,8 @@ class SocketWire implements Wire {
   readonly #handle: Handle | null | undefined;
   /** -1 where only the stream can be written to. */
   readonly #fd: number;
+  /** The stream had something to send when it was last asked: what follows goes behind it. */
+  #isQueued = false;
   readonly address: string;
   readonly port: number;
   readonly secure: boolean;
@@ -60,13 +62,14 @@ class SocketWire implements Wire {
   }
 
   write(bytes: Buffer, length: number): boolean {
+    const sent = this.#fd >= 0 && !this.#isQueued ? this.#send(bytes, length) : 0;
+    if (sent === length) return true;
     const socket = this.#socket;
     if (!socket.writable) return true;
-    const sent = this.#fd >= 0 && socket.writableLength === 0 ? this.#send(bytes, length) : 0;
-    if (sent === length) return true;
     socket.write(bytes.subarray(sent, length));
+    this.#isQueued = socket.writableLength > 0;
     // A plain socket that took all of it at once is done with the memory; TLS may keep it for later.
-    return !this.secure && socket.writableLength === 0;
+    return !this.secure && !this.#isQueued;
   }
 
   /** How much the kernel took. */
