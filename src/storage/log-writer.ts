@@ -269,7 +269,7 @@ export class LogWriter {
     if (!log.file.writeNow?.(bytes, log.position)) await log.file.write(bytes, log.position);
     if (!this.#options.unsafeNoFsync) await log.file.sync(batch.isQuiet);
     log.position = end;
-    log.space.ahead(end);
+    log.space.ahead(end, batch.length);
     this.#mark?.moveTo({ log: log.zxid, offset: end });
   }
 

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { deferred } from '../support/index.ts';
 import { parseLogName } from './file-names.ts';
 import { createTxn, createTxns, dataFor, folder, pathFor } from './fixtures.ts';
@@ -23,6 +23,20 @@ const recordedLog = Buffer.from(
 
 const logOf = (fs: SimulatedDisk, options: Partial<LogWriterOptions> = {}) =>
   new LogWriter({ folder, lastZxid: 0n, fs, preallocBytes: 0, ...options });
+
+/** Zeros are written to files opened from now on when `step` is done. */
+function beforeZeros(fs: SimulatedDisk, step: () => Promise<void>): void {
+  const open = fs.open.bind(fs);
+  fs.open = async (path, how) => {
+    const file = await open(path, how);
+    const allocate = file.allocate.bind(file);
+    file.allocate = async (from, to) => {
+      await step();
+      await allocate(from, to);
+    };
+    return file;
+  };
+}
 
 async function read(fs: SimulatedDisk, name = 'log.1') {
   const entries: LogEntry[] = [];
@@ -118,19 +132,28 @@ describe('what is written', () => {
   });
 });
 
+test('zeros are written ahead of small batches, and not of large ones', async () => {
+  const fs = new SimulatedDisk();
+  const allocations = vi.fn(async () => {});
+  beforeZeros(fs, allocations);
+  const log = logOf(fs, { preallocBytes: 8 * 1024 * 1024 });
+
+  for (let zxid = 1; zxid <= 20; zxid++) await log.append([createTxn(BigInt(zxid), 100_000)]);
+  expect(allocations).not.toHaveBeenCalled();
+
+  for (let zxid = 21; zxid <= 80; zxid++) await log.append([createTxn(BigInt(zxid), 30_000)]);
+  expect(allocations).toHaveBeenCalledTimes(3); // 1 MB at first, and again after 0.5 and 1.5 MB
+  const { zxids, summary } = await read(fs);
+  await log.close();
+
+  expect(zxids.length).toBe(80);
+  expect(summary.end.kind).toBe('clean');
+});
+
 test('zeros that are still being written never land on a batch', async () => {
   const fs = new SimulatedDisk();
   const gate = deferred();
-  const open = fs.open.bind(fs);
-  fs.open = async (path, how) => {
-    const file = await open(path, how);
-    const allocate = file.allocate.bind(file);
-    file.allocate = async (from, to) => {
-      await gate.promise;
-      await allocate(from, to);
-    };
-    return file;
-  };
+  beforeZeros(fs, () => gate.promise);
   const log = logOf(fs, { preallocBytes: 4096 });
   await log.append([createTxn(1n)]);
 
