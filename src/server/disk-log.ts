@@ -119,7 +119,7 @@ export class DiskLog implements TxnLog {
       this.lastSnapshot = { zxid: Number(zxid), wallMs };
     }
     const isSalvaged = notices.some(({ kind }) => kind === 'salvaged');
-    if (snapshot === null || isSalvaged) await this.snapshot();
+    if (snapshot === null || isSalvaged) await this.snapshot(true);
     this.#schedulePurge();
   }
 
@@ -159,15 +159,16 @@ export class DiskLog implements TxnLog {
     // Half as many as one is taken for anyway: it is quicker than to replay them.
     if (2 * this.#sinceSnapshot < (this.#options.snapCount ?? snapCountDefault)) return;
     try {
-      await this.snapshot();
+      await this.snapshot(true);
     } catch (error) {
       this.#logger.error({ err: error }, 'no snapshot at the end: the next start takes longer');
     }
   }
 
-  snapshot(): Promise<TakenSnapshot | undefined> {
+  /** `isAlone`: no txns are to be logged meanwhile. */
+  snapshot(isAlone = false): Promise<TakenSnapshot | undefined> {
     if (this.#isClosed) return Promise.resolve(undefined);
-    this.#snapshotting ??= this.#writeSnapshot()
+    this.#snapshotting ??= this.#writeSnapshot(isAlone)
       .catch((error) => {
         if (isStorageError(error, 'BROKEN_MEMORY')) this.#broken = error;
         throw error;
@@ -196,7 +197,7 @@ export class DiskLog implements TxnLog {
     return Math.max(1, Math.ceil(snapCount / 2 + (snapCount / 2) * random()));
   }
 
-  async #writeSnapshot(): Promise<TakenSnapshot> {
+  async #writeSnapshot(isAlone: boolean): Promise<TakenSnapshot> {
     this.#sinceSnapshot = 0;
     this.#nextSnapshotAfter = this.#roll();
     this.#writer.roll();
@@ -207,6 +208,7 @@ export class DiskLog implements TxnLog {
       fs: this.#fs,
       compression: this.#options.snapshotCompression ?? 'none',
       unsafeNoFsync: this.#options.unsafeNoFsync ?? false,
+      isAlone,
     });
     this.#snapshotMs = this.#clock.nowMs();
     const tookMs = Math.round(this.#snapshotMs - startMs);

@@ -75,7 +75,7 @@ export class Restoration {
     }
     const { folder, fs, compression } = this.#options;
     this.#tree.restored(zxid);
-    await writeTree(this.#tree, { folder, fs, compression: compression ?? 'none' });
+    await writeTree(this.#tree, { folder, fs, compression: compression ?? 'none', isAlone: true });
     return zxid;
   }
 }

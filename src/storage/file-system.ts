@@ -12,6 +12,12 @@ import { constants, fdatasync, fdatasyncSync, write, writeSync } from 'node:fs';
 import * as fs from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 
+/**
+ * quiet   the caller does not mind to be held up for as long as a fast disk takes
+ * aside   nobody waits for it: before it returns the disk was left to others for as long again
+ */
+export type SyncManner = 'quiet' | 'aside';
+
 export interface StoredFile {
   /** As many bytes as there are, up to the target's length. Fewer only at the end of the file. */
   read(target: Buffer, position: number): Promise<number>;
@@ -22,8 +28,7 @@ export interface StoredFile {
   /** Writes zeros, so that the blocks are there before the data is. */
   allocate(from: number, to: number): Promise<void>;
   truncate(bytes: number): Promise<void>;
-  /** `isQuiet`: the caller does not mind to be held up for as long as a fast disk takes. */
-  sync(isQuiet?: boolean): Promise<void>;
+  sync(manner?: SyncManner): Promise<void>;
   size(): Promise<number>;
   close(): Promise<void>;
 }
@@ -136,6 +141,9 @@ const waitSlowMs = 4;
 /** None is waited for, for so many times as long: slow ones hold others up for 5 % of the time at most. */
 const waitPauseTimes = 20;
 
+/** Whoever syncs aside stands aside for so long at most: a disk that is this slow is so for everybody. */
+const asideMaxMs = 100;
+
 /**
  * Writes and syncs go past the promises of `FileHandle`, which cost as much again as the write itself
  * (146 us of CPU for a small write and its sync, 122 by callbacks, 107 with the write as a copy). What
@@ -214,8 +222,10 @@ class RealFile implements StoredFile {
    * and be woken by it takes as long again as a fast disk does: whoever has nothing else to do waits
    * right here, as long as the disk is fast.
    */
-  sync(isQuiet = false): Promise<void> {
+  sync(manner?: SyncManner): Promise<void> {
+    if (manner === 'aside') return this.#syncAside();
     return new Promise((resolve, reject) => {
+      const isQuiet = manner === 'quiet';
       const startMs = isQuiet ? performance.now() : 0;
       if (isQuiet && startMs >= this.#waitsFromMs) {
         fdatasyncSync(this.#handle.fd);
@@ -230,6 +240,13 @@ class RealFile implements StoredFile {
         else reject(error);
       });
     });
+  }
+
+  async #syncAside(): Promise<void> {
+    const startMs = performance.now();
+    await this.sync();
+    const pauseMs = Math.min(performance.now() - startMs, asideMaxMs);
+    await new Promise((resolve) => setTimeout(resolve, pauseMs));
   }
 
   async size(): Promise<number> {

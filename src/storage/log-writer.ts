@@ -267,7 +267,7 @@ export class LogWriter {
     const bytes = batch.bytes.subarray(0, batch.length);
     // Nothing is waited for between write and sync where that can be: the disk is at work when we return.
     if (!log.file.writeNow?.(bytes, log.position)) await log.file.write(bytes, log.position);
-    if (!this.#options.unsafeNoFsync) await log.file.sync(batch.isQuiet);
+    if (!this.#options.unsafeNoFsync) await log.file.sync(batch.isQuiet ? 'quiet' : undefined);
     log.position = end;
     log.space.ahead(end, batch.length);
     this.#mark?.moveTo({ log: log.zxid, offset: end });

@@ -3,6 +3,7 @@ import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
 import { type Acl, nodeDigest, type StatPersisted, TreeDigest } from '../protocol/index.ts';
 import { parseSnapshotName } from './file-names.ts';
+import type { SyncManner } from './file-system.ts';
 import { folder, stat } from './fixtures.ts';
 import { SimulatedDisk } from './simulated-disk.ts';
 import { decodeBlock } from './snappy.ts';
@@ -161,6 +162,33 @@ describe.each(['none', 'gzip'] as const)('compression: %s', (compression) => {
       'syncFolder',
     ]);
   });
+});
+
+test('it is synced piece by piece, aside from who else needs the disk, unless nobody does', async () => {
+  const fs = new SimulatedDisk();
+  const manners: (SyncManner | undefined)[] = [];
+  const open = fs.open.bind(fs);
+  fs.open = async (path, how) => {
+    const file = await open(path, how);
+    const sync = file.sync.bind(file);
+    file.sync = (manner) => {
+      manners.push(manner);
+      return sync(manner);
+    };
+    return file;
+  };
+
+  const { bytes } = await writeSnapshot(content(20_000), { folder, fs });
+  const pieces = Math.floor(bytes / (512 * 1024 + 128 * 1024));
+  expect(pieces).toBeGreaterThan(2);
+  expect(manners.pop()).toBeUndefined(); // the last: it is to have its name
+  expect(manners.length).toBeGreaterThanOrEqual(pieces);
+  expect(new Set(manners)).toEqual(new Set(['aside']));
+
+  manners.length = 0;
+  await writeSnapshot({ ...content(20_000), zxid: 2n }, { folder, fs, isAlone: true });
+  expect(manners.length).toBeGreaterThan(pieces);
+  expect(new Set(manners)).toEqual(new Set([undefined]));
 });
 
 test('while it is written others get their turn, every thousand nodes or so', async () => {

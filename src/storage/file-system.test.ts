@@ -1,0 +1,45 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, expect, test, vi } from 'vitest';
+import { realFileSystem } from './file-system.ts';
+
+const folders: string[] = [];
+
+afterEach(async () => {
+  vi.restoreAllMocks();
+  for (const folder of folders.splice(0)) await rm(folder, { recursive: true });
+});
+
+async function newFile() {
+  const folder = await mkdtemp(join(tmpdir(), 'drover-file-'));
+  folders.push(folder);
+  return realFileSystem.open(join(folder, 'file'), 'create');
+}
+
+test.each([
+  ['for as long as it took', 30, 30],
+  ['and no longer than a tenth of a second', 5_000, 100],
+])('who syncs aside leaves the disk to others %s', async (_, tookMs, pauseMs) => {
+  const file = await newFile();
+  await file.write(Buffer.from('data'), 0);
+  const timer = new Promise<[() => void, number]>((resolve) => {
+    vi.spyOn(globalThis, 'setTimeout').mockImplementation(((...how: [() => void, number]) =>
+      resolve(how)) as never);
+  });
+  vi.spyOn(performance, 'now')
+    .mockReturnValueOnce(1_000)
+    .mockReturnValueOnce(1_000 + tookMs);
+  let isDone = false;
+
+  const done = file.sync('aside').then(() => {
+    isDone = true;
+  });
+
+  const [end, ms] = await timer;
+  expect(ms).toBe(pauseMs);
+  expect(isDone).toBe(false);
+  end();
+  await done;
+  await file.close();
+});
