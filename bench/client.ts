@@ -149,7 +149,7 @@ async function startClients(
       missing.push({ ...one, why: `on ${server.title}: ${(error as Error).message}` });
     }
   }
-  clients.set(bare, await Program.start('server-load', [String(server.port), 'alone']));
+  clients.set(bare, await Program.start('server-load', [String(server.port)]));
   return clients;
 }
 

@@ -49,7 +49,7 @@ type Figures = Record<string, number>;
 const sessionCount = 5000;
 const sessionsAtOnce = 40;
 const watcherCount = 1000;
-const fanOutRounds = 20;
+const fanOutRounds = 60;
 /** Long enough for a server to settle, and for its collector to have looked once. */
 const idleMs = 1_000;
 const snapshotSeconds = 10;

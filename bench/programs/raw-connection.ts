@@ -4,8 +4,12 @@
  * All that one chunk of replies makes room for leaves in one write. Replies must come in order and
  * without an error; their bodies are not looked at. It keeps no session alive. Events are counted by
  * whoever set `onEvent`.
+ *
+ * As lean as Node allows, since what it takes of a small machine is missing to the server: all links
+ * read into one piece of memory, and write by the socket's descriptor while nothing is queued.
  */
 
+import { writeSync } from 'node:fs';
 import net from 'node:net';
 import { FrameSplitter, Writer } from '../../src/jute/index.ts';
 import {
@@ -20,6 +24,8 @@ import type { Requests } from './requests.ts';
 import { append } from './requests.ts';
 
 const sessionTimeoutMs = 30_000;
+/** What every link reads into; taken out of it before the next is read. */
+const inlet = Buffer.allocUnsafeSlow(65_536);
 
 export interface Pace {
   readonly depth: number;
@@ -30,8 +36,8 @@ export interface Pace {
 }
 
 export class RawConnection {
-  readonly #socket: net.Socket;
-  readonly #writer = new Writer(65_536);
+  readonly #socket: net.Socket & { readonly _handle?: { readonly fd?: number } | null };
+  readonly #writer = new Writer(1024);
   readonly #splitter: FrameSplitter;
   /** When the request of each xid left, by the xid's remainder. */
   #sentMs = new Float64Array(1);
@@ -47,22 +53,17 @@ export class RawConnection {
     this.#socket = socket;
     this.#splitter = new FrameSplitter(frameBytesMax, (bytes, start) => this.#frame(bytes, start));
     socket.setNoDelay(true);
-    socket.on('data', (chunk) => this.#received(chunk)); // never comes where there is an inlet
   }
 
-  /**
-   * Connects and has a session. A server that is starting may take a link and never say a word. With
-   * an inlet every read goes into that one piece of memory.
-   */
-  static open(port: number, timeoutMs = 0, inlet?: Buffer): Promise<RawConnection> {
+  /** Connects and has a session. A server that is starting may take a link and never say a word. */
+  static open(port: number, timeoutMs = 0): Promise<RawConnection> {
     return new Promise((resolve, reject) => {
       let connection: RawConnection;
       const callback = (bytes: number) => {
-        connection.#received(inlet!.subarray(0, bytes));
+        connection.#received(bytes);
         return true; // goes on reading
       };
-      const onread = inlet && { onread: { buffer: inlet, callback } };
-      const socket = net.connect({ host: '127.0.0.1', port, ...onread });
+      const socket = net.connect({ host: '127.0.0.1', port, onread: { buffer: inlet, callback } });
       connection = new RawConnection(socket);
       socket.setTimeout(timeoutMs, () => socket.destroy());
       const failed = (error: Error) => {
@@ -127,10 +128,10 @@ export class RawConnection {
     await ended;
   }
 
-  #received(chunk: Buffer): void {
+  #received(bytes: number): void {
     this.#nowMs = performance.now();
     try {
-      this.#splitter.push(chunk);
+      this.#splitter.push(inlet, bytes);
     } catch (error) {
       if (this.#pace === undefined) throw error; // the end of this program: nobody waits for it
       this.#pace.onFailed(error as Error);
@@ -173,8 +174,21 @@ export class RawConnection {
   }
 
   #flush(): void {
-    if (this.#writer.length === 0) return;
-    this.#socket.write(Buffer.from(this.#writer.written()));
+    const { length, memory } = this.#writer;
+    if (length === 0) return;
+    const sent = this.#send(memory, length);
+    if (sent < length) this.#socket.write(Buffer.from(memory.subarray(sent, length)));
     this.#writer.truncate(0);
+  }
+
+  /** How much the kernel took at once. */
+  #send(bytes: Buffer, length: number): number {
+    const fd = this.#socket._handle?.fd ?? -1;
+    if (fd < 0 || this.#socket.writableLength > 0) return 0;
+    try {
+      return writeSync(fd, bytes, 0, length);
+    } catch {
+      return 0; // full or broken: the stream waits, or says what is wrong
+    }
   }
 }

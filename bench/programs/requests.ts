@@ -22,19 +22,16 @@ export type Requests = (writer: Writer, xid: number) => void;
 
 export function requestsOf({ op, root, bytes }: Load): Requests {
   const data = Buffer.alloc(bytes, 0x78);
-  const acl = [...openAcl];
   const paths = Array.from({ length: pathCount }, (_, i) => pathOf(root, i));
   const gets = op === 'get' || op === 'mixed' ? paths.map(getFrame) : [];
   const sets = op === 'set' || op === 'mixed' ? paths.map((path) => setFrame(path, data)) : [];
   // Where several processes, or several stretches of load, create below one node.
   const mark = `${process.pid}-${performance.now().toString(36).replace('.', '')}`;
+  const creates = new CreateFrame(`${root}/c${mark}-`, data);
   let turn = 0;
   return (writer, xid) => {
     turn += 1;
-    if (op === 'create') {
-      const path = `${root}/c${mark}-${turn}`;
-      return append(writer, xid, 'create', { path, data, acl, flags: 0 });
-    }
+    if (op === 'create') return creates.write(writer, xid, turn);
     const isWrite = op === 'set' || (op === 'mixed' && turn % writeEvery === 0);
     const frame = (isWrite ? sets : gets)[turn % pathCount]!;
     frame.writeInt32BE(xid, 4);
@@ -44,6 +41,31 @@ export function requestsOf({ op, root, bytes }: Load): Requests {
 
 const getFrame = (path: string) => frameOf('getData', { path, watch: false });
 const setFrame = (path: string, data: Buffer) => frameOf('setData', { path, data, version: -1 });
+
+const numberDigits = 9;
+
+/** One frame, whose path ends with a number: only that is put in, and the xid. */
+class CreateFrame {
+  readonly #frame: Buffer;
+  readonly #digitsEnd: number;
+
+  constructor(path: string, data: Buffer) {
+    const numbered = path + '0'.repeat(numberDigits);
+    this.#frame = frameOf('create', { path: numbered, data, acl: [...openAcl], flags: 0 });
+    this.#digitsEnd = this.#frame.indexOf(numbered) + numbered.length;
+  }
+
+  write(writer: Writer, xid: number, number: number): void {
+    const frame = this.#frame;
+    frame.writeInt32BE(xid, 4);
+    let left = number;
+    for (let at = this.#digitsEnd - 1; left > 0; at--) {
+      frame[at] = 0x30 + (left % 10);
+      left = Math.floor(left / 10);
+    }
+    writer.raw(frame);
+  }
+}
 
 function frameOf<N extends ProtocolOp>(op: N, request: RequestOf<N>): Buffer {
   const writer = new Writer();

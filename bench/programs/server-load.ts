@@ -2,9 +2,7 @@
  * A server under load: connections from one process, each with so many requests in flight, written
  * and read past our own client, so that the server is what is measured.
  *
- *   node server-load.js <port> [alone]
- *
- * `alone`: one connection at a time, as lean as Node allows, which is what no client can be faster than.
+ *   node server-load.js <port>
  */
 
 import { setTimeout as delay } from 'node:timers/promises';
@@ -25,7 +23,6 @@ import { append, requestsOf } from './requests.ts';
 import { Stopwatch } from './stopwatch.ts';
 
 const port = Number(process.argv[2]);
-const inlet = process.argv[3] === 'alone' ? Buffer.allocUnsafeSlow(65_536) : undefined;
 /** As many as a server takes in at a time without dropping any. */
 const opensAtOnce = 50;
 /** A list of children is one reply, and may not be too long. */
@@ -58,11 +55,8 @@ async function openAll(count: number): Promise<RawConnection[]> {
   const open: RawConnection[] = [];
   while (open.length < count) {
     const some = Math.min(opensAtOnce, count - open.length);
-    open.push(
-      ...(await Promise.all(
-        Array.from({ length: some }, () => RawConnection.open(port, 0, inlet)),
-      )),
-    );
+    const opening = Array.from({ length: some }, () => RawConnection.open(port));
+    open.push(...(await Promise.all(opening)));
   }
   return open;
 }
