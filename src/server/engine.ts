@@ -206,6 +206,7 @@ export class Engine implements Service {
     ]);
     this.connections.add(connection);
     this.stats.connectionsAccepted += 1;
+    this.#gathering.came();
     if (this.limits.handshakeTimeoutMs !== Infinity) {
       const deadline = this.#clock.after(
         this.limits.handshakeTimeoutMs,

@@ -48,3 +48,29 @@ test('not waited for: a link that is gone, that waits itself, that was answered 
   );
   expect(gathering.isOn(0)).toBe(false);
 });
+
+test('while links come, turn after turn, their sessions are waited for, and then no longer', () => {
+  const gathering = new Gathering();
+  expect(gathering.isOn(0)).toBe(false);
+  for (let turn = 0; turn < 20; turn++) {
+    gathering.came();
+    expect(gathering.isOn(turn)).toBe(true);
+  }
+  expect(gathering.isOn(20)).toBe(false);
+
+  gathering.came();
+  expect(gathering.isOn(21)).toBe(true);
+});
+
+test('links that come without end hold up nobody for long', () => {
+  const gathering = new Gathering();
+  const next = () => {
+    gathering.came();
+    return gathering.isOn(0);
+  };
+  for (let batch = 0; batch < 3; batch++) {
+    let turns = 0;
+    while (next()) turns += 1;
+    expect(turns).toBe(40);
+  }
+});

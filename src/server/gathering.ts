@@ -6,7 +6,12 @@
  * others miss, and wait for; two links then take turns at the disk for ever. To wait for all who had their
  * answer costs a tenth of a millisecond at most, and nothing where one link writes alone.
  *
- * In: the links that were answered, each that has spoken since, the time. Out: whether more is to come.
+ * Links that come at the same time are such a case too: Node takes one of them a turn, each of which is
+ * about to ask for a session, which is a write. While they come, turn after turn, their sessions share a
+ * sync (5,000 links, 40 at a time: twice as fast).
+ *
+ * In: the links that came or were answered, each that has spoken since, the time. Out: whether more is to
+ * come.
  */
 
 import type { Connection } from './connection.ts';
@@ -17,6 +22,8 @@ const waitMaxMs = 0.1;
 const looksMax = 100;
 /** More links than these are a load: enough of them come back in time. */
 const linksMax = 64;
+/** So many turns in which a link came are waited for: those who come and say nothing hold up nobody. */
+const comingMax = 40;
 
 export class Gathering {
   /** The time it is about: a link that is awaited bears its number, any other a lower one. */
@@ -24,6 +31,15 @@ export class Gathering {
   #awaited = 0;
   #untilMs = 0;
   #looks = 0;
+  /** A link came since it was last asked. */
+  #hasCome = false;
+  /** How often in a row that was so. */
+  #coming = 0;
+
+  /** A link has come. */
+  came(): void {
+    this.#hasCome = true;
+  }
 
   /** Replies and events have just left on these links. */
   answered(links: readonly Connection[], nowMs: number): void {
@@ -48,8 +64,16 @@ export class Gathering {
 
   /** Asked once a turn, by who has something to write. */
   isOn(nowMs: number): boolean {
+    if (this.#isComing()) return true;
     if (this.#awaited === 0 || nowMs >= this.#untilMs) return false;
     this.#looks += 1;
     return this.#looks < looksMax;
+  }
+
+  #isComing(): boolean {
+    const isComing = this.#hasCome && this.#coming < comingMax;
+    this.#coming = isComing ? this.#coming + 1 : 0;
+    this.#hasCome = false;
+    return isComing;
   }
 }

@@ -1,7 +1,10 @@
 import { expect, test, vi } from 'vitest';
+import { encode } from '../jute/index.ts';
+import { ConnectRequest } from '../protocol/index.ts';
 import { type Deferred, deferred, ManualClock } from '../support/index.ts';
 import { RawClient, startTestServer } from '../testing/index.ts';
 import type { Call } from './call.ts';
+import type { Wire } from './connection.ts';
 import { Pipeline, type PipelineEnds } from './pipeline.ts';
 import { startServer } from './start-server.ts';
 import { ServerStats } from './stats.ts';
@@ -419,4 +422,38 @@ test('who is back first waits for the other who was answered with it, and shares
   await Promise.all([a.reply(first), b.reply(second)]);
 
   expect(held.batches.slice(before).map((batch) => batch.length)).toEqual([2]);
+});
+
+test('links that come one a turn, as Node takes them, have their sessions in one batch', async () => {
+  const { log, batches } = heldLog();
+  await using zk = await startTestServer({ log });
+  const wire: Wire = {
+    address: '127.0.0.1',
+    port: 1,
+    secure: false,
+    queuedBytes: 0,
+    write: () => true,
+    end() {},
+    destroy() {},
+    pause() {},
+    resume() {},
+  };
+  const greeting = encode(ConnectRequest, {
+    protocolVersion: 0,
+    lastZxidSeen: 0n,
+    timeOut: 10_000,
+    sessionId: 0n,
+    passwd: Buffer.alloc(16),
+    readOnly: false,
+  });
+  const length = Buffer.alloc(4);
+  length.writeInt32BE(greeting.length);
+  for (let turn = 0; turn < 10; turn++) {
+    zk.engine.accept(wire).receive(Buffer.concat([length, greeting]));
+    await new Promise(setImmediate);
+  }
+  expect(batches).toEqual([]);
+  await new Promise(setImmediate);
+
+  expect(batches.map((batch) => batch.length)).toEqual([10]);
 });
