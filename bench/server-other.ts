@@ -14,7 +14,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { median, short, tableText } from './figures.ts';
 import { type OtherGoal, otherGoals } from './goals.ts';
-import { longestSyncMs, machineText, residentMbOf } from './machine.ts';
+import { longestSyncMs, machineText, residentMbOf, settleDisk } from './machine.ts';
 import { type BenchOptions, isWanted, log } from './options.ts';
 import type { Result } from './programs/messages.ts';
 import { Program } from './programs.ts';
@@ -67,6 +67,7 @@ export async function measureWarm(
   for (let i = 0; i < options.tries; i++) {
     for (const { name, load } of contenders) {
       const figures: Figures = {};
+      settleDisk();
       if (wanted.has('sessions')) {
         log(`sessions of ${titles[name]}`);
         const task = { name: 'sessions', count: sessionCount, atOnce: sessionsAtOnce } as const;

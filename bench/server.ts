@@ -19,7 +19,7 @@ import {
   tableText,
 } from './figures.ts';
 import { p99OfBetterMax, serverGoals } from './goals.ts';
-import { machineText, watchMachine } from './machine.ts';
+import { machineText, settleDisk, watchMachine } from './machine.ts';
 import { type BenchOptions, isWanted, log } from './options.ts';
 import type { OpName } from './programs/messages.ts';
 import { compilePrograms, Program } from './programs.ts';
@@ -142,6 +142,7 @@ async function compare(
     for (let turn = 0; turn < contenders.length; turn++) {
       const { name, rival, load } = contenders[(turn + i) % contenders.length]!;
       const { pid } = rival;
+      settleDisk();
       const watched = watchMachine([pid, load.pid]);
       const root = rootOf(cell.bytes);
       const result = await load.run({ name: 'load', ...cell, root, warmSeconds, seconds });
