@@ -188,7 +188,7 @@ export class Cast {
       debounceMs: 50,
       autoCommitMs: 500,
     });
-    const loop = this.#consume(consumer, part.workMs);
+    const loop = this.#consume(id, consumer, part.workMs);
     const close = async () => {
       await consumer.close();
       await loop;
@@ -198,15 +198,16 @@ export class Cast {
     this.members.set(id, { client, consumer, close });
   }
 
-  async #consume(consumer: Consumer, workMs: number): Promise<void> {
+  async #consume(id: string, consumer: Consumer, workMs: number): Promise<void> {
     try {
       for await (const batch of consumer) {
         await delay(workMs);
         await batch.commit();
       }
     } catch (error) {
-      // A member that was killed is told so by what it does next.
-      const isOver = consumer.state.name === 'failed' || consumer.state.name === 'closed';
+      // A member that was killed is told so by what it does, or what it was doing: before its state says so.
+      const { name } = consumer.state;
+      const isOver = !this.members.has(id) || name === 'failed' || name === 'closed';
       if (!isOver && !(error instanceof NotOwnerError)) this.#onTrouble(error);
     }
   }
