@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
 import { encode, type Type } from '../jute/index.ts';
-import { ConnectRequest, type OpName, ops } from '../protocol/index.ts';
+import { type OpName, ops } from '../protocol/index.ts';
 import { ManualClock } from '../support/index.ts';
-import type { Wire } from './connection.ts';
 import { Engine } from './engine.ts';
+import { framed, greeting, NoWire } from './fixtures.ts';
 
 /** Seeded, so that a failure can be had again: the seed is in the test's name. */
 function randomOf(seed: number): (below: number) => number {
@@ -12,22 +12,6 @@ function randomOf(seed: number): (below: number) => number {
     state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
     return Math.floor((state / 2 ** 32) * below);
   };
-}
-
-class NoWire implements Wire {
-  readonly address = '127.0.0.1';
-  readonly port = 1;
-  readonly secure = false;
-  readonly queuedBytes = 0;
-  sent = 0;
-  write(_bytes: Buffer, length: number): boolean {
-    this.sent += length;
-    return true;
-  }
-  end(): void {}
-  destroy(): void {}
-  pause(): void {}
-  resume(): void {}
 }
 
 const open = [{ perms: 31, id: { scheme: 'world', id: 'anyone' } }];
@@ -62,30 +46,12 @@ const samples: Partial<Record<OpName, unknown>> = {
   ping: {},
 };
 
-function framed(...parts: Buffer[]): Buffer {
-  const body = Buffer.concat(parts);
-  const length = Buffer.alloc(4);
-  length.writeInt32BE(body.length);
-  return Buffer.concat([length, body]);
-}
-
 const requests = Object.entries(samples).map(([name, request]) => {
   const head = Buffer.alloc(8);
   head.writeInt32BE(7);
   head.writeInt32BE(ops[name as OpName].code, 4);
   return framed(head, encode(ops[name as OpName].request as Type<unknown>, request));
 });
-
-const greeting = framed(
-  encode(ConnectRequest, {
-    protocolVersion: 0,
-    lastZxidSeen: 0n,
-    timeOut: 10_000,
-    sessionId: 0n,
-    passwd: Buffer.alloc(16),
-    readOnly: false,
-  }),
-);
 
 test.each([1, 2, 3])(
   'frames with bytes changed break nothing but their link (seed %i)',

@@ -1,10 +1,8 @@
 import { expect, test, vi } from 'vitest';
-import { encode } from '../jute/index.ts';
-import { ConnectRequest } from '../protocol/index.ts';
 import { type Deferred, deferred, ManualClock } from '../support/index.ts';
 import { RawClient, startTestServer } from '../testing/index.ts';
 import type { Call } from './call.ts';
-import type { Wire } from './connection.ts';
+import { greeting, NoWire } from './fixtures.ts';
 import { Pipeline, type PipelineEnds } from './pipeline.ts';
 import { startServer } from './start-server.ts';
 import { ServerStats } from './stats.ts';
@@ -427,29 +425,8 @@ test('who is back first waits for the other who was answered with it, and shares
 test('links that come one a turn, as Node takes them, have their sessions in one batch', async () => {
   const { log, batches } = heldLog();
   await using zk = await startTestServer({ log });
-  const wire: Wire = {
-    address: '127.0.0.1',
-    port: 1,
-    secure: false,
-    queuedBytes: 0,
-    write: () => true,
-    end() {},
-    destroy() {},
-    pause() {},
-    resume() {},
-  };
-  const greeting = encode(ConnectRequest, {
-    protocolVersion: 0,
-    lastZxidSeen: 0n,
-    timeOut: 10_000,
-    sessionId: 0n,
-    passwd: Buffer.alloc(16),
-    readOnly: false,
-  });
-  const length = Buffer.alloc(4);
-  length.writeInt32BE(greeting.length);
   for (let turn = 0; turn < 10; turn++) {
-    zk.engine.accept(wire).receive(Buffer.concat([length, greeting]));
+    zk.engine.accept(new NoWire()).receive(greeting);
     await new Promise(setImmediate);
   }
   expect(batches).toEqual([]);
