@@ -35,7 +35,7 @@ This page is made from the table that the commands themselves are read from. \`d
 | 1 | \`diff\` and the file tools found a difference or damage, \`grep\` found nothing; or a bug of ours |
 | 2 | the command line or the configuration is wrong; nothing was done |
 | 3 | \`serve\`: the address is taken, or not ours |
-| 4 | the data directory: not writable, not ours, in use, damaged |
+| 4 | the data directory, or another file or folder here: not there, not writable, not ours, in use, damaged |
 | 5 | \`serve\` had to stop by itself: it could not write its log |
 | 6 | the server said no (no such node, another version, not permitted); nothing was changed |
 | 7 | no server could be reached, or none would have us |

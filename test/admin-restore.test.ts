@@ -15,6 +15,7 @@ import {
   startServer,
 } from '../src/server/index.ts';
 import { realFileSystem } from '../src/storage/index.ts';
+import { deferred } from '../src/support/index.ts';
 
 const asSuper = { authorization: 'digest super:test' };
 const superDigest = 'super:D/InIHSb7yEEbrWz8b9l71RjZJU=';
@@ -198,6 +199,26 @@ test('who may not do everything restores nothing; nobody does where it is off, o
     },
     { snapshotEnabled: true },
   );
+});
+
+test('a server that is closed does not wait for what is still being brought', async () => {
+  await held(async ({ server, dataDir, snapshot }) => {
+    const bytes = await snapshot();
+    const isRead = deferred();
+    async function* upload() {
+      yield bytes.subarray(0, 100);
+      isRead.resolve();
+      await new Promise<never>(() => {}); // whoever brings it has stalled
+    }
+    const restored = server.facts.storage!.restore!(upload());
+    await isRead.promise;
+
+    const closed = server.close();
+
+    await expect(restored).rejects.toThrow('the server stops');
+    await closed;
+    expect(readdirSync(join(dataDir, 'version-2')).join()).not.toContain('restore');
+  });
 });
 
 test('where the disk does not take it the server goes on with what it had', async () => {

@@ -2,7 +2,7 @@
 
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test, vi } from 'vitest';
@@ -157,6 +157,27 @@ test('no command is help, a wrong one is a sentence, and help is on standard out
   expect(excess).toMatchObject({ code: 2, out: '' });
 });
 
+test('what is wrong with the words themselves is an object too, with --json', async () => {
+  const all = await Promise.all([
+    drover(['--json', 'lss', '/']),
+    drover(['ls', '--json', '--no-such']),
+    drover(['get', '--json']),
+    drover(['shell', '--json'], { input: 'lss\nls --no-such\n' }),
+  ]);
+
+  const errors = all
+    .flatMap(({ err }) => err.trimEnd().split('\n'))
+    .map((line) => JSON.parse(line));
+  expect(all.map(({ code, out }) => [code, out])).toEqual(all.map(() => [2, '']));
+  expect(errors.map(({ error }) => error)).toEqual([
+    { code: 'USAGE', message: 'Command not found: "lss"; is ls meant?' },
+    { code: 'USAGE', message: "unknown option '--no-such'; it is drover ls [path] [watch]" },
+    { code: 'USAGE', message: "missing required argument 'path'; it is drover get <path> [watch]" },
+    { code: 'USAGE', message: 'Command not found: "lss"; is ls meant?' },
+    { code: 'USAGE', message: "unknown option '--no-such'; it is drover ls [path] [watch]" },
+  ]);
+});
+
 test.runIf(existsSync('/dev/full'))('a full disk is said in one sentence', async () => {
   const full = openSync('/dev/full', 'w');
   const all = await Promise.all([
@@ -213,6 +234,44 @@ test('Ctrl-C ends what waits, and the session with it', async () => {
   expect(code).toBe(130);
   expect(err).toMatch(/interrupted\n$/);
   await client.close();
+});
+
+test('a command with a session of its own ends when it is refused for its options', async () => {
+  mkdirSync(join(folder, 'orders'));
+  writeFileSync(join(folder, 'orders/0.ndjson'), '{"timestamp":1793491200000}\n');
+  const env = { DROVER_SERVER: address };
+
+  const all = await Promise.all([
+    drover(['register', '/services', 'web', '--port', 'x', '--', 'true'], { env }),
+    drover(['elect', '/leader', '--kill-after', 'x', '--', 'true'], { env }),
+    drover(
+      `align run --group g --input orders=orders --period 1m --quarantine no-such`.split(' '),
+      { env },
+    ),
+  ]);
+
+  expect(all.map(({ code }) => code)).toEqual([2, 2, 2]);
+  expect(all[0]!.err).toMatch(/^drover: --port/);
+  expect(all[1]!.err).toMatch(/^drover: --kill-after/);
+  expect(all[2]!.err).toMatch(/^drover: quarantine/);
+});
+
+test.runIf(existsSync('/proc/self'))('a folder that can not be is said at once', async () => {
+  mkdirSync(join(folder, 'orders'));
+  writeFileSync(join(folder, 'orders/0.ndjson'), '{"timestamp":1793491200000}\n');
+  const env = { DROVER_SERVER: address };
+  const run = `align run --group h --input orders=orders --period 1m --out /proc/x/y`;
+
+  const [copied, aligned, written] = await Promise.all([
+    drover(['cp', '/chroot', 'file:///proc/x/y'], { env }),
+    drover(run.split(' '), { env }),
+    drover(['create', '/noted'], { env: { ...env, DROVER_JOURNAL: '/proc/x/journal' } }),
+  ]);
+
+  expect(copied.err).toContain('ENOENT');
+  expect(aligned.err).toBe('drover: --out: /proc/x/y cannot be made (ENOENT)\n');
+  expect(written).toMatchObject({ code: 0, out: '/noted\n' });
+  expect(written.err).toContain("/proc/x/journal can't be written");
 });
 
 test('no secret is printed, whatever goes wrong', async () => {

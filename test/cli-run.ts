@@ -49,6 +49,8 @@ export interface RunOptions {
   readonly isTty?: boolean;
   /** `drover shell --json`. */
   readonly json?: boolean;
+  /** `drover shell --server`. */
+  readonly server?: string;
   readonly kind?: Surface['kind'];
   readonly ask?: Surface['ask'];
   readonly input?: Buffer;
@@ -125,7 +127,10 @@ export function shellInProcess(servers: string, options: RunOptions = {}): Shell
     kind: options.kind === 'shell' ? 'shell' : 'script',
     environment,
     streams: { stdout, stderr, environment },
-    defaults: options.json ? { json: true } : {},
+    defaults: {
+      ...(options.json && { json: true }),
+      ...(options.server !== undefined && { server: options.server }),
+    },
     ask: options.ask,
   });
   return {

@@ -145,6 +145,21 @@ describe.skipIf(!hasPty)('in a terminal', () => {
     await client.close();
   });
 
+  test.runIf(existsSync('/proc/self'))(
+    'a history that can not be kept is said, and no more',
+    async () => {
+      await using server = await startTestServer();
+      const shell = new Terminal(['shell', '--server', `127.0.0.1:${server.port}`], {
+        DROVER_HISTORY: '/proc/x/history',
+      });
+
+      await shell.hears(/no history: ENOENT.*\n.*\) \/\S*> $/);
+      shell.type('quit\r');
+
+      expect(await shell.ended).toBe(0);
+    },
+  );
+
   test('history stays on disk without secrets, and Ctrl-R finds in it', async () => {
     await using server = await startTestServer();
     const client = await connect(`127.0.0.1:${server.port}`);

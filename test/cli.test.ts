@@ -320,6 +320,35 @@ test('metrics are there for Prometheus, with names of ZooKeeper', async () => {
   expect(text).toMatch(/^process_cpu_user_seconds_total /m);
 });
 
+test('an audit log that can not be written costs no write, and is said once; at the start it is refused', async () => {
+  const file = join('audit', 'audit.log');
+  mkdirSync(join(folder, 'audit'));
+  const args = ['serve', '--port', '0', '--data', 'data', '--json', '--audit', file];
+  const server = new Drover(args);
+  const { address } = await server.ready();
+  const client = await connect(String(address));
+  await client.create('/a');
+  rmSync(join(folder, 'audit'), { recursive: true });
+
+  await client.create('/b');
+  await client.create('/c');
+  mkdirSync(join(folder, 'audit'));
+  await client.create('/d');
+  await client.close();
+  server.child.kill('SIGTERM');
+  const { code, err } = await server.ended;
+
+  expect(code).toBe(0);
+  expect(err.match(/the audit log audit.audit\.log can't be written/g)).toHaveLength(1);
+  expect(err).toContain('the audit log is written again, and lacks 2 lines');
+  const audit = readFileSync(join(folder, file), 'utf8');
+  expect(audit.match(/znode=\S+/g)).toEqual(['znode=/d']);
+  rmSync(join(folder, 'audit'), { recursive: true });
+  const refused = await new Drover(args).ended;
+  expect(refused).toMatchObject({ code: 4, out: '' });
+  expect(refused.err).toContain(`the audit log ${file} can't be written (ENOENT)`);
+});
+
 test('SASL users, mutual TLS and the audit log work from a zoo.cfg, and no secret is printed', async () => {
   writeFileSync(join(folder, 'server.pem'), certificates.server.key + certificates.server.cert);
   writeFileSync(join(folder, 'ca.pem'), certificates.ca);

@@ -1,6 +1,7 @@
 /** Changes of many nodes at once, and by the shell: what the audit keeps of them, and how they are taken back. */
 
 import { expect, test } from 'vitest';
+import { permissions } from '../src/client/index.ts';
 import { base64, type ConsoleInTest, startConsoleInTest, textOf } from './console-run.ts';
 
 const dataOf = async ({ client }: ConsoleInTest, path: string) =>
@@ -34,6 +35,76 @@ test('an import is taken back whole, or not at all', async () => {
   expect((await undo(zk, (await newest(zk)).id)).status).toBe(200);
   expect(await dataOf(zk, '/to')).toBe('old');
   expect(await zk.client.exists('/to/a')).toBeNull();
+});
+
+test('nothing is taken back of a node that was deleted since and made anew', async () => {
+  await using zk = await startConsoleInTest();
+  const anew = async (path: string, ...data: string[]) => {
+    await zk.client.delete(path);
+    await zk.client.create(path, { data: data[0]! });
+    for (const one of data.slice(1)) await zk.client.set(path, one);
+  };
+  const nodes = [{ path: '', data: base64('i') }];
+  await zk.client.create('/set', { data: 'old' });
+  const changes = [
+    await zk.post('/api/node/create', { path: '/create', data: base64('c') }),
+    await zk.post('/api/node/set', { path: '/set', data: base64('s'), version: 0 }),
+    await zk.post('/api/shell', { line: 'create /shell x' }),
+    await zk.post('/api/import', { path: '/import', nodes, onConflict: 'fail', dryRun: false }),
+  ];
+  expect(changes.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
+  const { entries } = (await zk.get('/api/audit')).json;
+
+  for (const path of ['/create', '/shell', '/import']) await anew(path, 'theirs');
+  await anew('/set', 'first', 'theirs'); // of the same version as ours
+
+  for (const { id } of entries) expect((await undo(zk, id)).status).toBe(409);
+  for (const path of ['/create', '/set', '/shell', '/import']) {
+    expect(await dataOf(zk, path)).toBe('theirs');
+  }
+});
+
+test('what a change came to before it failed is written down, and is taken back', async () => {
+  await using zk = await startConsoleInTest();
+  await zk.client.create('/to');
+  await zk.client.create('/to/ephemeral', { mode: 'ephemeral' });
+  await zk.client.create('/gone', { data: 'g' });
+  await zk.client.create('/kept/child', { parents: true });
+  const anyone = { scheme: 'world', id: 'anyone' };
+  await zk.client.setAcl('/kept', [{ perms: permissions.all & ~permissions.delete, id: anyone }]);
+  const nodes = ['/a', '/ephemeral/b'].map((path) => ({ path, data: base64('x') }));
+
+  await zk.post('/api/import', { path: '/to', nodes, onConflict: 'fail', dryRun: false });
+  const imported = await newest(zk);
+  expect(await zk.client.exists('/to/a')).not.toBeNull();
+  expect(imported).toMatchObject({ action: 'import', ok: false, count: 1, undo: 'possible' });
+  expect((await undo(zk, imported.id)).status).toBe(200);
+  expect(await zk.client.exists('/to/a')).toBeNull();
+
+  await zk.post('/api/node/delete', { paths: ['/gone', '/kept'], confirm: '3', count: 3 });
+  const deleted = await newest(zk);
+  expect(await zk.client.exists('/gone')).toBeNull();
+  expect(deleted).toMatchObject({ action: 'delete', ok: false, count: 1, undo: 'possible' });
+  expect((await undo(zk, deleted.id)).status).toBe(200);
+  expect(await dataOf(zk, '/gone')).toBe('g');
+});
+
+test('what was made above a node goes with it', async () => {
+  await using zk = await startConsoleInTest();
+  const nodes = [{ path: '/leaf', data: base64('x') }];
+  const made = [
+    ['/api/node/create', { path: '/a/b/leaf', parents: true }],
+    ['/api/import', { path: '/a/b', nodes, onConflict: 'fail', dryRun: false }],
+  ] as const;
+  for (const [route, body] of made) {
+    await zk.post(route, body);
+    const entry = await newest(zk);
+    expect(entry).toMatchObject({ ok: true, count: 3, undo: 'possible' });
+
+    expect((await undo(zk, entry.id)).status).toBe(200);
+
+    expect(await zk.client.exists('/a')).toBeNull();
+  }
 });
 
 test('who leaves while a change is made has made it whole, and can take it back', async () => {

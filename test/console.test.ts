@@ -3,6 +3,7 @@
 import { gzipSync } from 'node:zlib';
 import { expect, test, vi } from 'vitest';
 import { setRule } from '../src/align/index.ts';
+import { limits } from '../src/console/api.ts';
 import { runInProcess } from './cli-run.ts';
 import { base64, type ConsoleInTest, events, startConsoleInTest, textOf } from './console-run.ts';
 
@@ -245,6 +246,17 @@ test('who comes back from another run, or too late, is told to ask again', async
     const [, second] = await until(zk, ({ kind }) => kind === 'resync', { lastId });
     expect(second).toMatchObject({ kind: 'resync', data: { why: 'gone' } });
   }
+});
+
+test('who asks for the head of the stream alone keeps no place in it', async () => {
+  await using zk = await startConsoleInTest();
+  const statuses = new Set<number>();
+
+  for (let i = 0; i <= limits.streamsMax; i++) {
+    statuses.add((await zk.send('/api/events', { method: 'HEAD' })).status);
+  }
+
+  expect([...statuses]).toEqual([200]);
 });
 
 test('a page is told of audit entries and of views that changed', async () => {

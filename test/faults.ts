@@ -9,6 +9,7 @@ import type { Zk } from './zk.ts';
 export const opCodes = {
   delete: 2,
   getData: 4,
+  setData: 5,
   children: 8,
   multi: 14,
   create: 15,
@@ -41,6 +42,19 @@ export function loseReply(
       return 'cut';
     }
     return 'pass';
+  };
+}
+
+/**
+ * Cuts the link when the first request of this op is sent, which then does not reach the server. With a
+ * path, the first that has it in it.
+ */
+export function loseRequest(link: Pick<Link, 'onFrame'>, code: number, path = ''): void {
+  link.onFrame = ({ index, direction, bytes }) => {
+    if (index === 0 || direction !== 'toServer' || bytes.readInt32BE(4) !== code) return 'pass';
+    if (!bytes.includes(path)) return 'pass';
+    link.onFrame = undefined;
+    return 'cut';
   };
 }
 

@@ -1,7 +1,8 @@
 /** What a running server shows of itself: four-letter words, the admin server, metrics, the audit log. */
 
+import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { connect as dial } from 'node:net';
+import { connect as dial, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -596,4 +597,45 @@ test('the owner of the super certificate may do everything', async () => {
 
   expect((await client.get('/closed')).data?.toString()).toBe('x');
   await client.close();
+});
+
+/** Dials, and says nothing. */
+async function silent(port: number): Promise<Socket> {
+  const socket = dial(port, '127.0.0.1');
+  socket.on('error', () => {});
+  await once(socket, 'connect');
+  return socket.resume();
+}
+
+test('who dials where TLS is spoken counts as a link before a word is said', async () => {
+  const { ca, server: own } = certificates;
+  await using server = await start({ tls: own, limits: { connectionsPerAddressMax: 2 } });
+  const [first] = [await silent(server.port), await silent(server.port)];
+  const third = await silent(server.port);
+  await once(third, 'close');
+  expect(server.engine.stats.connectionsRefused).toBe(1);
+
+  first.destroy();
+  await once(first, 'close');
+  const client = await connect(server.address, { tls: { ca, servername: 'localhost' } });
+
+  expect(await client.exists('/')).not.toBeNull();
+  await client.close();
+});
+
+test('who dials where TLS is spoken and says nothing is closed in time', async () => {
+  const { server: own } = certificates;
+  await using server = await start({ tls: own, limits: { handshakeTimeoutMs: 50 } });
+
+  await once(await silent(server.port), 'close');
+});
+
+test('a server closes though somebody dialled where TLS is spoken and says nothing', async () => {
+  const { server: own } = certificates;
+  const server = await start({ tls: own });
+  const link = await silent(server.port);
+  const closed = once(link, 'close');
+
+  await server.close();
+  await closed;
 });

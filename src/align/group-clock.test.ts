@@ -132,6 +132,44 @@ describe('the limit', () => {
     expect(clock.decide().limitMs).toBe(60);
   });
 
+  test('where nobody owns anything, what was said beside who had the say counts once that one is gone', () => {
+    const clock = group(['t/0'], minute, 60);
+    clock.hasOwners = false;
+    clock.report('t/0', 'younger', at(0, { epoch: 2n }));
+    clock.report('t/0', 'older', at(60));
+    expect(clock.decide().limitMs).toBe(60);
+
+    clock.left('younger');
+    expect(clock.view('t/0')).toMatchObject({ member: 'older', positionMs: 60 });
+    expect(clock.decide().limitMs).toBe(120);
+
+    // Not so what does not go as far, or what was said by who is gone too.
+    clock.report('t/0', 'younger', at(200, { epoch: 3n }));
+    clock.report('t/0', 'older', at(60));
+    clock.left('younger');
+    expect(clock.view('t/0')).toMatchObject({ member: null, positionMs: 200 });
+    clock.report('t/0', 'younger', at(200, { epoch: 4n }));
+    clock.report('t/0', 'older', at(300));
+    clock.left('older');
+    clock.left('younger');
+    expect(clock.view('t/0')).toMatchObject({ member: null, positionMs: 200 });
+  });
+
+  test('that a partition is at its end counts so only if it was said since another had the say', () => {
+    const clock = group(['t/0'], minute, 60);
+    clock.hasOwners = false;
+    const over = at(null, { state: 'finished' });
+    clock.report('t/0', 'younger', at(0, { epoch: 2n }));
+    clock.report('t/0', 'older', over);
+    clock.left('younger');
+    expect(clock.view('t/0')).toMatchObject({ member: null, state: 'reading' });
+
+    clock.report('t/0', 'younger', at(0, { epoch: 3n }));
+    clock.report('t/0', 'older', over, true);
+    clock.left('younger');
+    expect(clock.view('t/0')).toMatchObject({ member: 'older', state: 'finished' });
+  });
+
   test('a new owner that knows nothing yet leaves in force what was known', () => {
     const clock = group(['t/0']);
     clock.report('t/0', 'a', at(70, { epoch: 1n, offset: 5n }));

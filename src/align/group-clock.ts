@@ -54,6 +54,8 @@ interface View extends PartitionReport {
 
 export class GroupClock {
   readonly #views = new Map<string, View | null>();
+  /** Where nobody owns anything: what was said, by key and member, while another had the say. */
+  readonly #refused = new Map<string, Map<string, PartitionReport>>();
   #rule: Rule;
   #limitMs: number | null;
   #cutEnd: number | null;
@@ -82,7 +84,11 @@ export class GroupClock {
   /** All partitions there are. New ones are unknown; those that are gone are forgotten. */
   plan(keys: Iterable<string>): void {
     const wanted = new Set(keys);
-    for (const key of this.#views.keys()) if (!wanted.has(key)) this.#views.delete(key);
+    for (const key of this.#views.keys()) {
+      if (wanted.has(key)) continue;
+      this.#views.delete(key);
+      this.#refused.delete(key);
+    }
     for (const key of wanted) if (!this.#views.has(key)) this.#views.set(key, null);
   }
 
@@ -92,11 +98,18 @@ export class GroupClock {
     this.#views.set(key, { epoch: 0n, ...stored, state: 'reading', member: null });
   }
 
-  /** False when it says nothing new, or comes from who has no say. */
-  report(key: string, member: string, report: PartitionReport): boolean {
+  /**
+   * False when it says nothing new, or comes from who has no say. `isNews`: the member said otherwise, or
+   * nothing of it, before.
+   */
+  report(key: string, member: string, report: PartitionReport, isNews = false): boolean {
     const view = this.#views.get(key);
     if (view === undefined) return false;
-    if (view !== null && report.epoch < view.epoch) return false;
+    if (view !== null && report.epoch < view.epoch) {
+      if (!this.hasOwners) this.#refuse(key, member, report, isNews);
+      return false;
+    }
+    this.#refused.get(key)?.delete(member);
     // It has the partition and does not know yet where it begins: what was known goes on to hold.
     const isBlank = report.positionMs === null && report.state === 'reading';
     if (isBlank && view !== null) {
@@ -107,7 +120,8 @@ export class GroupClock {
 
   /** Its partitions, or those of them, are nobody's until the next reports: what was known goes on to hold. */
   left(member: string, keys: Iterable<string> = this.#views.keys()): void {
-    for (const key of keys) {
+    const keysLeft = [...keys];
+    for (const key of keysLeft) {
       const view = this.#views.get(key);
       if (view == null || view.member !== member) continue;
       // Idle was judged by somebody who looked. Now nobody does.
@@ -115,6 +129,29 @@ export class GroupClock {
       const isBlank = view.positionMs === null && state === 'reading';
       const epoch = this.hasOwners ? view.epoch : 0n;
       this.#views.set(key, isBlank ? null : { ...view, epoch, state, member: null });
+    }
+    if (this.hasOwners) return;
+    for (const key of keysLeft) {
+      this.#refused.get(key)?.delete(member);
+      this.#hearAgain(key);
+    }
+  }
+
+  /** It may be said by who takes over from one that is gone, and of whose end we have not heard yet. */
+  #refuse(key: string, member: string, report: PartitionReport, isNews: boolean): void {
+    // That it is at its end may have been said long ago, before another began to read it.
+    if (!isNews && report.state !== 'reading') return;
+    const refused = this.#refused.get(key) ?? new Map<string, PartitionReport>();
+    this.#refused.set(key, refused.set(member, report));
+  }
+
+  /** Nobody says it a second time: what goes further than what is known counts now. */
+  #hearAgain(key: string): void {
+    for (const [member, report] of this.#refused.get(key) ?? []) {
+      const view = this.#views.get(key);
+      if (view != null && view.member !== null) return;
+      const isFurther = (report.positionMs ?? -1) > (view?.positionMs ?? -1);
+      if (isFurther || report.state === 'finished') this.report(key, member, report);
     }
   }
 

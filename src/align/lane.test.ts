@@ -17,6 +17,11 @@ class FedReader implements PartitionReader {
   #waiting: Deferred<IteratorResult<RecordBatch, undefined>> | undefined;
   readonly #ready: RecordBatch[] = [];
 
+  /** Offsets without a record, as compaction leaves them. */
+  gap(offsets: bigint): void {
+    this.#end += offsets;
+  }
+
   feed(...timesMs: number[]): void {
     const from = this.#end;
     const records = timesMs.map((timestampMs, i): KafkaRecord => {
@@ -42,6 +47,11 @@ class FedReader implements PartitionReader {
 
   end(): void {
     this.#waiting?.resolve({ done: true, value: undefined });
+    this.#waiting = undefined;
+  }
+
+  fail(error: Error): void {
+    this.#waiting?.reject(error);
   }
 
   async next(): Promise<IteratorResult<RecordBatch, undefined>> {
@@ -131,6 +141,22 @@ test('stops at the first record at the limit, and begins with it when the limit 
 
   lane.limitMs = 120;
   expect(times(lane).timesMs).toEqual([60, 20]);
+});
+
+test('a record behind offsets that hold none tells where the partition stands, as any other does', async () => {
+  const { lane, reader } = start();
+  lane.limitMs = 60;
+  reader.feed(10);
+  reader.gap(2n);
+  reader.feed(130);
+  await settled();
+  const { handed } = times(lane);
+  await settled();
+  expect(lane.isHeldBack).toBe(true);
+
+  lane.finish(handed);
+
+  expect(lane.report()).toMatchObject({ positionMs: 130, offset: 3n });
 });
 
 test('pauses its reader while it is held back, and only then', async () => {
@@ -307,6 +333,132 @@ test('a batch that was given back comes again', async () => {
 
   expect(seek).toHaveBeenCalledWith(0n);
   expect(lane.report()).toMatchObject({ offset: 0n });
+});
+
+test.for([
+  ['its source', {}, [10]],
+  ['what was asked for', { toMs: 50 }, [10, 61]],
+] as const)(
+  'a batch that was given back at the end of %s comes again',
+  async ([, options, fed]) => {
+    const { lane, reader } = start(options);
+    lane.limitMs = 60;
+    reader.feed(...fed);
+    await settled();
+    const { handed, timesMs } = times(lane);
+    expect(timesMs).toEqual([10]);
+    await settled();
+    reader.end();
+    await settled();
+
+    lane.giveBack(handed);
+    reader.feed(10);
+    await settled();
+
+    expect([lane.state, lane.isReady]).toEqual(['reading', true]);
+    lane.finish(times(lane).handed);
+    await settled();
+    reader.end();
+    await settled();
+    expect(lane.state).toBe('finished');
+  },
+);
+
+test('an end that is heard of together with a batch given back is not the end', async () => {
+  const { lane, reader } = start();
+  lane.limitMs = 60;
+  reader.feed(10);
+  await settled();
+  const { handed } = times(lane);
+  await settled();
+
+  reader.end();
+  lane.giveBack(handed);
+  await settled();
+
+  expect(lane.state).toBe('reading');
+});
+
+test('a batch given back before a record that is refused comes again before the partition stops', async () => {
+  const { lane, reader } = start({ quarantine: 'stop' });
+  lane.limitMs = 60;
+  reader.feed(10, future);
+  await settled();
+  const { handed } = times(lane);
+  await settled();
+
+  lane.giveBack(handed);
+  reader.feed(10, future);
+  await settled();
+
+  expect(lane.isReady).toBe(true);
+  lane.finish(times(lane).handed);
+  await settled();
+  expect(lane.state).toBe('stopped');
+});
+
+test('a batch given back while its reader is opened again comes again', async () => {
+  const opening = deferred<void>();
+  const readers = [new FedReader(), new FedReader()];
+  let opened = 0;
+  const { lane, clock } = start({
+    open: async (_, __, at) => {
+      const reader = readers[opened++]!;
+      if (at !== undefined) await opening.promise;
+      reader.position = at ?? 0n;
+      return { reader, from: null };
+    },
+  });
+  lane.limitMs = 60;
+  readers[0]!.feed(10);
+  await settled();
+  const { handed } = times(lane);
+  await settled();
+  readers[0]!.fail(new Error('the broker is gone'));
+  await settled();
+  clock.advance(10_000);
+  await settled();
+  expect(opened).toBe(2);
+
+  lane.giveBack(handed);
+  opening.resolve();
+  await settled();
+
+  expect(readers[1]!.position).toBe(0n);
+  expect(lane.report()).toMatchObject({ offset: 0n });
+});
+
+test('a reader that can not even be closed is told of, and its partition opened again', async () => {
+  const readers = [new FedReader(), new FedReader()];
+  let opened = 0;
+  const { lane, clock, told } = start({
+    open: async () => ({ reader: readers[opened++]!, from: null }),
+  });
+  const [lost, refused] = [new Error('the broker is gone'), new Error('no link to say so')];
+  readers[0]!.close = () => Promise.reject(refused);
+  lane.limitMs = 60;
+  await settled();
+
+  readers[0]!.fail(lost);
+  await settled();
+  clock.advance(10_000);
+  await settled();
+
+  expect([opened, told.trouble]).toEqual([2, [lost, refused]]);
+});
+
+test('a partition that stops stays so, though its reader can not be closed', async () => {
+  const { lane, reader, told } = start({ quarantine: 'stop' });
+  const refused = new Error('no link to say so');
+  reader.close = () => Promise.reject(refused);
+  lane.limitMs = 60;
+
+  reader.feed(Number.NaN);
+  await settled();
+
+  expect(lane.state).toBe('stopped');
+  expect(told.trouble).toHaveLength(2);
+  expect(told.trouble[1]).toBe(refused);
 });
 
 test('what is done after the partition was lost counts for nothing', async () => {

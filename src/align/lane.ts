@@ -43,6 +43,8 @@ export class Lane {
   #isPaused = false;
   /** The end that was asked for lies in front of us. */
   #isAtEnd = false;
+  /** How often it was moved back: what was read before is then not what comes next. */
+  #moves = 0;
   #confirming: Promise<void> = Promise.resolve();
   #recordsHanded = 0;
 
@@ -207,7 +209,8 @@ export class Lane {
     });
     this.#buffer = undefined;
     this.#isAtEnd = false;
-    this.#reader!.seek(done);
+    this.#moves += 1;
+    this.#reader?.seek(done); // one that is being opened is moved then
     this.#drained.resolve();
     this.#options.onChange(this);
   }
@@ -257,7 +260,8 @@ export class Lane {
     while (!signal.aborted) {
       try {
         if (this.#reader === undefined) await this.#open(signal);
-        if (signal.aborted || !(await this.#readOn(this.#reader!))) return;
+        if (signal.aborted) return;
+        await this.#readOn(this.#reader!);
         this.#backoff.reset();
       } catch (error) {
         if (signal.aborted) return;
@@ -267,10 +271,12 @@ export class Lane {
   }
 
   async #open(signal: AbortSignal): Promise<void> {
+    const moves = this.#moves;
     const { reader, from } = await this.#options.open(this.owned, signal, this.#clock?.handed);
     if (signal.aborted) return reader.close();
     this.#reader = reader;
     this.#clock ??= this.#newClock(from ?? { offset: reader.position, passes: [] });
+    if (this.#moves !== moves) reader.seek(this.#clock.handed);
     this.#move('reading');
   }
 
@@ -284,18 +290,20 @@ export class Lane {
     });
   }
 
-  /** One batch, and waits until it is used up. False: there will be no more. */
-  async #readOn(reader: PartitionReader): Promise<boolean> {
+  /** One batch, and waits until it is used up; at the end, until it is moved back. */
+  async #readOn(reader: PartitionReader): Promise<void> {
     const { clock } = this.#options;
+    const moves = this.#moves;
     this.#armIdle(reader);
     const { value, done } = await reader.next().finally(() => this.#disarmIdle());
-    if (this.#life.signal.aborted) return false;
+    if (this.#life.signal.aborted) return;
     if (done) {
+      if (this.#moves !== moves) return;
       this.#isAtEnd = true;
       this.#told();
-      return false;
+      return this.#untilMoved(moves);
     }
-    if (reader.position !== value.nextOffset) return true; // moved while it was read
+    if (reader.position !== value.nextOffset) return; // moved while it was read
     this.#drained = deferred();
     const known = { nowMs: clock.wallMs(), latestMs: this.#clock!.doneTimeMs ?? leaveOut };
     const judged = judge(value, this.#options, known, (record, reason) =>
@@ -307,8 +315,16 @@ export class Lane {
     if (this.#state === 'idle') this.#move('reading');
     this.#told();
     await this.#drained.promise;
+    if (this.#moves !== moves) return;
     if (judged.error !== undefined) throw judged.error;
-    return !this.#isAtEnd;
+    if (this.#isAtEnd) await this.#untilMoved(moves);
+  }
+
+  /** Nothing more comes, unless what is in hand is given back. */
+  async #untilMoved(moves: number): Promise<void> {
+    if (this.#moves !== moves || this.#life.signal.aborted) return; // moved by who was told
+    this.#drained = deferred();
+    await this.#drained.promise;
   }
 
   #armIdle(reader: PartitionReader): void {
@@ -341,18 +357,20 @@ export class Lane {
   async #recover(error: unknown): Promise<void> {
     const isForPeople = isReaderError(error, 'BAD_RECORD') || error instanceof QuarantineError;
     if (isForPeople) {
+      const moves = this.#moves;
       await this.#free.promise;
-      if (this.#life.signal.aborted) return;
+      // What was in hand and was given back comes again before it.
+      if (this.#life.signal.aborted || this.#moves !== moves) return;
       this.#move('stopped');
       this.#options.onTrouble(this, error);
       this.#life.abort(); // nothing more comes from it; what it has done stays told
-      await this.#reader?.close();
+      await this.#shut(this.#reader);
       return;
     }
     this.#options.onTrouble(this, error);
     const reader = this.#reader;
     this.#reader = undefined;
-    await reader?.close();
+    await this.#shut(reader);
     await pause(this.#options.clock, this.#backoff.next(), this.#life.signal);
   }
 
@@ -370,7 +388,16 @@ export class Lane {
     this.#drained.resolve();
     const reader = this.#reader;
     this.#reader = undefined;
-    await reader?.close();
+    await this.#shut(reader);
+  }
+
+  /** A reader that fails to close is a trouble of its own, and stops nothing else. */
+  async #shut(reader: PartitionReader | undefined): Promise<void> {
+    try {
+      await reader?.close();
+    } catch (error) {
+      this.#options.onTrouble(this, error);
+    }
   }
 
   /** Resolves once nothing of it is in anybody's hands, and no callback of it runs. */

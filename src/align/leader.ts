@@ -23,8 +23,8 @@
 
 import { MultiError } from '../client/index.ts';
 import { NotHeldError, type Term } from '../recipes/index.ts';
-import { Backoff, pause, Wakeup } from '../support/index.ts';
-import { type Decision, GroupClock } from './group-clock.ts';
+import { Backoff, deferred, pause, Wakeup } from '../support/index.ts';
+import { type Decision, GroupClock, type PartitionReport } from './group-clock.ts';
 import { parseMember, parseRule, type StoredCut } from './layout.ts';
 import type { LeaderOptions, LeaderStep, OuterLimit } from './leader-options.ts';
 import { LimitStore, type Topics } from './limit-store.ts';
@@ -42,6 +42,8 @@ export class Leader {
   readonly #stop = new AbortController();
   /** Member nodes, by name: when each was made. */
   readonly #members = new Map<string, bigint>();
+  /** What each of them said last. */
+  readonly #said = new Map<string, ReadonlyMap<string, PartitionReport>>();
   readonly #store: LimitStore;
   #clock!: GroupClock;
   #outer: OuterLimit | undefined;
@@ -49,6 +51,9 @@ export class Leader {
   /** The last boundary whose callback has run, runs or waits. */
   #queuedEnd = -1;
   #isListed = false;
+  readonly #following = deferred();
+  #replanning: Promise<void> = this.#following.promise;
+  #isReplanDue = false;
   #error: unknown;
 
   constructor(client: AlignClient, term: Term, options: LeaderOptions) {
@@ -67,6 +72,8 @@ export class Leader {
     signal.addEventListener('abort', stop, { once: true });
     const closers: (() => Promise<void> | void)[] = [];
     try {
+      // Before anything is read: what changes meanwhile is looked at once the members are followed.
+      closers.push(this.#options.onTopics(() => this.#replan()));
       await this.#step('elected');
       await this.#persist(async () => {
         await this.#read();
@@ -74,8 +81,9 @@ export class Leader {
         await this.#store.claim(this.#clock.rule, await this.#options.topics());
       });
       await this.#step('claimed');
-      if (!this.#isOver) await this.#openOuter(await this.#options.topics());
+      await this.#persist(async () => this.#openOuter(await this.#options.topics()));
       if (!this.#isOver) closers.push(...this.#follow());
+      this.#following.resolve();
       await this.#step('following');
       while (!this.#isOver) {
         await this.#bell.rung(this.#stop.signal);
@@ -84,6 +92,8 @@ export class Leader {
     } finally {
       signal.removeEventListener('abort', stop);
       this.#stop.abort();
+      this.#following.resolve();
+      await this.#replanning;
       await this.#calls?.close();
       for (const close of closers) await close();
       await this.#outer?.close();
@@ -198,7 +208,7 @@ export class Leader {
   // ── follow ────────────────────────────────────────────────────────────────────────────────────
 
   #follow(): (() => Promise<void> | void)[] {
-    const { paths, clock, random, onTopics } = this.#options;
+    const { paths, clock, random } = this.#options;
     const common = {
       clock,
       ...(random && { random }),
@@ -223,8 +233,7 @@ export class Leader {
     });
     members.start();
     config.start();
-    const stopTopics = onTopics(() => this.#replan());
-    return [() => members.close(), () => config.close(), stopTopics];
+    return [() => members.close(), () => config.close()];
   }
 
   #memberSaid(
@@ -234,7 +243,12 @@ export class Leader {
     try {
       const { partitions } = parseMember(data, `${this.#options.paths.members}/${name}`);
       this.#members.set(name, stat.czxid);
-      for (const [key, report] of partitions) this.#clock.report(key, name, report);
+      const before = this.#said.get(name);
+      this.#said.set(name, partitions);
+      for (const [key, report] of partitions) {
+        const isNews = before !== undefined && !isSameReport(before.get(key), report);
+        this.#clock.report(key, name, report, isNews);
+      }
       // It had the partition, and says so no more: it is on its way to somebody else.
       const gone = [...this.#clock.keys].filter((key) => !partitions.has(key));
       this.#clock.left(name, gone);
@@ -246,6 +260,7 @@ export class Leader {
 
   #memberLeft(name: string): void {
     this.#members.delete(name);
+    this.#said.delete(name);
     this.#clock.left(name);
     this.#bell.ring();
   }
@@ -259,14 +274,32 @@ export class Leader {
     }
   }
 
+  /** One at a time, each by the topics as they are then: what comes while one waits is one with it. */
   #replan(): void {
-    this.#persist(async () => {
+    if (this.#isReplanDue) return;
+    this.#isReplanDue = true;
+    const replan = async () => {
+      this.#isReplanDue = false;
       const topics = await this.#options.topics();
-      this.#clock.plan(keysOf(topics));
+      this.#plan(keysOf(topics));
       await this.#store.writePlan(topics);
-      if (this.#outer !== undefined) await this.#openOuter(topics);
+      await this.#openOuter(topics);
       this.#bell.ring();
-    }).catch((error) => this.#fail(error));
+    };
+    this.#replanning = this.#replanning
+      .then(() => this.#persist(replan))
+      .catch((error) => this.#fail(error));
+  }
+
+  /** Who has a new partition may have said so before we knew of it, and then says nothing more. */
+  #plan(keys: readonly string[]): void {
+    const known = new Set(this.#clock.keys);
+    this.#clock.plan(keys);
+    for (const [name, partitions] of this.#said) {
+      for (const [key, report] of partitions) {
+        if (!known.has(key)) this.#clock.report(key, name, report);
+      }
+    }
   }
 
   // ── move ──────────────────────────────────────────────────────────────────────────────────────
@@ -320,6 +353,10 @@ export class Leader {
 
 function keysOf(topics: ReadonlyMap<string, readonly string[]>): string[] {
   return [...topics].flatMap(([topic, names]) => names.map((name) => `${topic}/${name}`));
+}
+
+function isSameReport(a: PartitionReport | undefined, b: PartitionReport): boolean {
+  return a?.state === b.state && a.positionMs === b.positionMs && a.epoch === b.epoch;
 }
 
 function isSame(a: Rule, b: Rule): boolean {

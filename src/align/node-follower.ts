@@ -44,6 +44,10 @@ abstract class Follower {
 
   protected abstract read(watch: Listener): Promise<void>;
 
+  protected readAgain(): void {
+    this.#bell.ring();
+  }
+
   async #run(): Promise<void> {
     const { signal } = this.life;
     this.#bell.ring();
@@ -93,6 +97,9 @@ export class NodeFollower extends Follower {
   readonly #onValue: (node: DataAndStat | null) => void;
   readonly #isListed: boolean;
   #zxid = -1n;
+  /** Where a list tells: read and not found, so that nothing is watched; or listed since the read began. */
+  #isGone = false;
+  #isListedSince = false;
 
   constructor(
     client: AlignClient,
@@ -108,7 +115,15 @@ export class NodeFollower extends Follower {
     this.#isListed = options.isListed ?? false;
   }
 
+  /** The list has it: where it was not found, it has come again. */
+  listed(): void {
+    this.#isListedSince = true;
+    if (this.#isGone) this.readAgain();
+  }
+
   protected override async read(watch: Listener): Promise<void> {
+    this.#isGone = false;
+    this.#isListedSince = false;
     for (;;) {
       try {
         const node = await this.client.get(this.path, { watch });
@@ -120,7 +135,11 @@ export class NodeFollower extends Follower {
       } catch (error) {
         if (!isZkError(error, 'NO_NODE')) throw error;
       }
-      if (this.#isListed) return;
+      if (this.#isListed) {
+        this.#isGone = true;
+        if (this.#isListedSince) this.readAgain();
+        return;
+      }
       // Told of its creation. Made just now: read it.
       if ((await this.client.exists(this.path, { watch })) !== null) continue;
       if (!this.life.signal.aborted) this.#onValue(null);
@@ -160,7 +179,9 @@ export class FolderFollower extends Follower {
       this.#onNode(name, null);
     }
     for (const name of names) {
-      if (this.#nodes.has(name)) continue;
+      const known = this.#nodes.get(name);
+      known?.listed();
+      if (known !== undefined) continue;
       const node = new NodeFollower(this.client, `${this.path}/${name}`, {
         ...this.options,
         isListed: true,

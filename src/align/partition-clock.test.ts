@@ -54,6 +54,27 @@ test('a gap of days is one entry, with the offset that every boundary in it has'
   expect(one.reached[1]).toEqual({ end: 5 * 86_400_000, offset: 1n });
 });
 
+test('offsets that hold no record are no reason to wait: what comes after them counts as next', () => {
+  const one = clock();
+  hand(one, [10]);
+  one.finish();
+  one.expect(3n, 130); // 1 and 2 were compacted away, or are marks of a transaction
+
+  expect([one.positionMs, one.done]).toEqual([130, 3n]);
+  expect(one.reached.at(-1)).toEqual({ end: 120, offset: 3n });
+});
+
+test('what comes after such offsets still waits for what is in hand', () => {
+  const one = clock();
+  hand(one, [10]);
+  one.expect(3n, 130);
+
+  expect([one.positionMs, one.done]).toEqual([null, 0n]);
+
+  one.finish();
+  expect([one.positionMs, one.done]).toEqual([130, 3n]);
+});
+
 test('where a cut stands is no record: the latest is known when one was done', () => {
   const one = clock({ offset: 7n, positionMs: 120 });
   expect([one.positionMs, one.lastTimeMs]).toEqual([120, null]);

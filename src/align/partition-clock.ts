@@ -115,9 +115,10 @@ export class PartitionClock {
     this.#stepMs = stepMs;
   }
 
-  /** Known to come next, and not handed out. */
+  /** Known to come next, and not handed out. Offsets before it that nobody saw hold no record. */
   expect(offset: bigint, timeMs: number): void {
     if (this.#next?.offset === offset) return;
+    if (offset > this.#handed) this.skip(offset);
     this.#next = { offset, timeMs };
     this.#pass(offset, timeMs);
   }

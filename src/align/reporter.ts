@@ -170,19 +170,26 @@ export class Reporter {
     await this.#writeMore(made, more);
   }
 
-  /** Takes the node away, where there is a link to do it by; else it goes with its session. */
+  /** Takes the node away: without a link it is not waited for, and goes with the next, or its session. */
   async close(): Promise<void> {
     this.#life.abort();
     await this.#running;
     const made = this.#made;
     this.#made = undefined;
     if (made === undefined || this.#client.sessionId !== made.sessionId) return;
-    if (this.#client.state.name !== 'connected') return;
-    for (let part = made.parts - 1; part >= 0; part--) {
+    const isLinked = this.#client.state.name === 'connected';
+    const leaving = this.#leave(made);
+    if (isLinked) await leaving;
+    else leaving.catch(() => {}); // nobody is left to be told
+  }
+
+  /** For certain: what a member that is gone has said would count for as long as its session lasts. */
+  async #leave({ sessionId, parts }: { sessionId: bigint; parts: number }): Promise<void> {
+    for (let part = parts - 1; part >= 0; part--) {
       try {
-        await this.#client.delete(this.#path(made.sessionId, part));
+        await this.#client.discard(this.#path(sessionId, part));
       } catch (error) {
-        if (!isZkError(error, 'NO_NODE') && !isPassing(error)) throw error;
+        if (!isPassing(error)) throw error;
       }
     }
   }

@@ -76,6 +76,7 @@ export class SeedCoordinator implements PeriodCoordinator {
   #place: string | undefined;
   #moved: Deferred<void> = deferred();
   #isAsked = false;
+  #isTurning = false;
   #turning: Promise<void> | undefined;
   #failures = 0;
   #end: { readonly error: unknown } | undefined;
@@ -180,12 +181,21 @@ export class SeedCoordinator implements PeriodCoordinator {
     this.#ask();
   }
 
-  /** Leaves the election. What the layout keeps in ephemeral nodes goes with them. */
+  /**
+   * Leaves the election. What the layout keeps in ephemeral nodes goes with them. Without a link that is
+   * not waited for: it is done with the next, or the nodes go with the session.
+   */
   async close(): Promise<void> {
     this.#finish(new ZkError('SESSION_EXPIRED', { path: this.#paths.coordinator }), true);
     await this.#turning;
     await this.#cache.close();
-    if (this.#client.state.name !== 'connected') return;
+    const isLinked = this.#client.state.name === 'connected';
+    const leaving = this.#leave();
+    if (isLinked) await leaving;
+    else leaving.catch(() => {}); // nobody is left to be told
+  }
+
+  async #leave(): Promise<void> {
     const place = this.#place && `${this.#paths.leader}/${this.#place}`;
     this.#place = undefined;
     if (place !== undefined) await this.#client.discard(place);
@@ -220,12 +230,11 @@ export class SeedCoordinator implements PeriodCoordinator {
 
   #ask(): void {
     this.#isAsked = true;
-    this.#turning ??= this.#turns().finally(() => {
-      this.#turning = undefined;
-    });
+    if (!this.#isTurning) this.#turning = this.#turns();
   }
 
   async #turns(): Promise<void> {
+    this.#isTurning = true;
     while (this.#isAsked && this.#end === undefined) {
       this.#isAsked = false;
       if (this.#cache.state.name !== 'current') continue; // it says when it is
@@ -239,6 +248,7 @@ export class SeedCoordinator implements PeriodCoordinator {
         else if (this.#client.state.name === 'connected') this.#isAsked = true;
       }
     }
+    this.#isTurning = false; // in this very turn: whoever asks in the next one begins anew
   }
 
   async #turn(): Promise<void> {

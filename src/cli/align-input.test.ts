@@ -1,8 +1,17 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
-import { partitionFiles } from './align-input.ts';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { ReaderError } from '../kafka/index.ts';
+import { openInput, partitionFiles } from './align-input.ts';
+import { exitCodes } from './exit-codes.ts';
+
+const kafka = vi.hoisted(() => ({ refusal: undefined as unknown }));
+vi.mock('../kafka/readers/kafkajs-open.ts', () => ({
+  openKafkaJsSource: async () => {
+    throw kafka.refusal;
+  },
+}));
 
 let dir: string;
 
@@ -32,4 +41,23 @@ test.each<[string, string[], Record<string, string>]>([
 
 test('a folder with nothing in it is refused', async () => {
   await expect(partitionFiles('t', dir)).rejects.toThrow(/holds no file of lines/);
+});
+
+test('brokers that can not be reached are no refusal', async () => {
+  const options = { brokers: '127.0.0.1:1', topics: 'orders' };
+  const failed = (cause: Error) => new ReaderError('SOURCE_FAILED', 'cannot be asked', { cause });
+  const link = Object.assign(new Error('ECONNREFUSED'), { name: 'KafkaJSConnectionError' });
+  const tried = Object.assign(new Error('too often', { cause: link }), {
+    name: 'KafkaJSNumberOfRetriesExceeded',
+  });
+
+  kafka.refusal = failed(tried);
+  await expect(openInput(options)).rejects.toMatchObject({
+    exitCode: exitCodes.unreachable,
+    message: 'cannot be asked',
+  });
+
+  const refusal = failed(new Error('no such topic'));
+  kafka.refusal = refusal;
+  await expect(openInput(options)).rejects.toBe(refusal);
 });

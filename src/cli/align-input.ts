@@ -21,12 +21,14 @@ import {
   NdjsonSource,
   openKafkaJsSource,
   type PartitionId,
+  ReaderError,
   type RecordSource,
   type TopicDirectory,
   topicNameFault,
 } from '../kafka/index.ts';
 import type { OptionValues } from './command.ts';
 import { CommandError } from './exit-codes.ts';
+import { sentenceOf } from './kafka-lag.ts';
 import { escaped } from './output.ts';
 
 export interface AlignInput {
@@ -163,9 +165,20 @@ async function fromKafka(options: OptionValues): Promise<Pick<AlignInput, 'sourc
   if (names.length === 0) {
     throw new CommandError('usage', '--topics: which? As --topics orders,payments');
   }
-  const opened = await openKafkaJsSource(brokers, names, { isBounded: options.follow !== true });
+  const isBounded = options.follow !== true;
+  const opened = await openKafkaJsSource(brokers, names, { isBounded }).catch(orUnreachable);
   if (opened === null) {
     throw new CommandError('usage', '--brokers needs kafkajs: npm install kafkajs');
   }
   return opened;
+}
+
+/** A topic that is not there is a refusal; a broker that is not there is none. */
+function orUnreachable(error: unknown): never {
+  if (!(error instanceof ReaderError)) throw error;
+  for (let { cause } = error as { cause?: unknown }; cause instanceof Error; cause = cause.cause) {
+    if (!cause.name.startsWith('KafkaJSConnection')) continue;
+    throw new CommandError('unreachable', sentenceOf(error), { cause: error });
+  }
+  throw error;
 }

@@ -34,6 +34,7 @@ import {
 import { join } from 'node:path';
 import type { PartitionId } from '../kafka/index.ts';
 import { CommandError } from './exit-codes.ts';
+import { makeFolders } from './make-folders.ts';
 import { escaped } from './output.ts';
 
 export interface OutputRecord {
@@ -74,7 +75,7 @@ export class PeriodFiles {
 
   static async open(directory: string, periodMs: number): Promise<PeriodFiles> {
     try {
-      await mkdir(join(directory, hidden), { recursive: true });
+      await makeFolders(join(directory, hidden));
     } catch (cause) {
       const reason = (cause as NodeJS.ErrnoException).code;
       const where = `--out: ${escaped(directory)}`;
@@ -257,7 +258,7 @@ async function makeFolder(path: string, isOurs: () => boolean): Promise<void> {
     unless('EEXIST', 'ENOENT')(error as NodeJS.ErrnoException);
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return;
     if (!isOurs()) throw error;
-    await mkdir(path, { recursive: true });
+    await makeFolders(path);
   }
 }
 

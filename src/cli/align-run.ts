@@ -42,6 +42,27 @@ export async function run(context: Context, options: OptionValues): Promise<numb
   const window = windowOf(options);
   const extras = durationsOf(options);
   const input = await openInput(options);
+  try {
+    return await runWith(context, options, input, { group, periodMs, lookAhead, window, extras });
+  } finally {
+    await input.source.close(); // Kafka's links would keep the process
+  }
+}
+
+interface Asked {
+  readonly group: string;
+  readonly periodMs: number;
+  readonly lookAhead: number;
+  readonly window: Window;
+  readonly extras: ReturnType<typeof durationsOf>;
+}
+
+async function runWith(
+  context: Context,
+  options: OptionValues,
+  input: AlignInput,
+  { group, periodMs, lookAhead, window, extras }: Asked,
+): Promise<number> {
   const shared = await sharedOf(options, input, periodMs);
   const isFolder = typeof options.out === 'string';
   const sink: Sink = isFolder
@@ -96,7 +117,6 @@ export async function run(context: Context, options: OptionValues): Promise<numb
   } finally {
     await runner.close();
     await sink.flush();
-    await input.source.close();
     await client.close();
   }
 }

@@ -13,12 +13,13 @@
 import { execFile } from 'node:child_process';
 import { createHash, randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
-import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { readdir, rename, rm, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { promisify } from 'node:util';
 import { apacheJars, apacheVersion, type Jar, jarName, jarPath } from './apache-jars.ts';
 import { CommandError } from './exit-codes.ts';
+import { makeFolders } from './make-folders.ts';
 
 /** An Apache ZooKeeper that can be run here. */
 export interface ZooKeeperPeer {
@@ -130,7 +131,7 @@ export async function fetchApacheInto(final: string, options: FindOptions): Prom
   const base = (env.DROVER_MAVEN_URL || mavenCentral).replace(/\/+$/, '');
   log(`fetching Apache ZooKeeper ${apacheVersion} (${apacheJars.length} files) from ${base}`);
   const folder = `${final}.${randomBytes(4).toString('hex')}`;
-  await mkdir(folder, { recursive: true });
+  await makeFolders(folder);
   try {
     // A few at a time: polite, and still bounded by the line and not by the way there.
     const waiting = [...apacheJars];

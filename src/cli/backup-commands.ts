@@ -9,7 +9,7 @@
  */
 
 import { createWriteStream, existsSync } from 'node:fs';
-import { mkdir, rename, rm, stat } from 'node:fs/promises';
+import { rename, rm, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -19,6 +19,7 @@ import type { Context, OptionValues } from './command.ts';
 import { toServer } from './copy-commands.ts';
 import { copyDataDirectory, settledData } from './ensemble-import.ts';
 import { CommandError, exitCodes } from './exit-codes.ts';
+import { makeFolders } from './make-folders.ts';
 import { escaped, foundCode, hex } from './output.ts';
 import { refuseInBrowser } from './places.ts';
 import { readTreeFile } from './tree-file.ts';
@@ -125,7 +126,7 @@ async function backupByAdmin(
         `${base.href} sent no snapshot: its last_zxid is ${escaped(zxid)}`,
       );
     }
-    await mkdir(files, { recursive: true, mode: 0o700 });
+    await makeFolders(files, 0o700);
     const temporary = join(files, '.drover-new-snapshot');
     const body = Readable.fromWeb(response.body as Parameters<typeof Readable.fromWeb>[0]);
     await pipeline(body, createWriteStream(temporary, { mode: 0o600, flush: true }), { signal });
@@ -170,7 +171,7 @@ async function newFolder(place: string): Promise<string> {
   if (existsSync(folder)) {
     throw new CommandError('refused', `${escaped(place)} is there already; name a new folder`);
   }
-  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await makeFolders(folder, 0o700);
   return folder;
 }
 

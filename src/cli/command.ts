@@ -111,12 +111,12 @@ export interface Context {
   /** The session, opened when first asked for. Whoever made the context closes it. */
   client(): Promise<Client>;
   target(): Promise<Target>;
-  /** A session of the command's own, which it closes: with the same credentials and TLS unless told otherwise. */
+  /** A session of the command's own, closed with the command at the latest: with the same credentials and TLS unless told otherwise. */
   connect(servers?: string, options?: ClientOptions): Promise<Client>;
   /** As `connect`, at another place and as who one is there. */
   connectTo(target: Target): Promise<Client>;
   /** An absolute path of what a person wrote: relative to `cwd`, with `.` and `..`. */
-  path(text?: string): string;
+  path(text?: string, keepsSlash?: boolean): string;
   /**
    * Yes or no, from the person at the terminal. True at once after `--yes`, and where there is nobody
    * to ask: a script does what it says.

@@ -8,6 +8,7 @@ import type { Context } from './command.ts';
 import { complete } from './completion.ts';
 import { CommandError, exitCodes } from './exit-codes.ts';
 import { escaped } from './output.ts';
+import { targetOf } from './target.ts';
 import { tokens } from './tokens.ts';
 
 const bash = `_drover() {
@@ -64,9 +65,12 @@ export async function completeLine(
   const { commands, output, environment } = context;
   const opened: Client[] = [];
   const client = async (): Promise<Client | null> => {
-    const server = serverIn(line);
-    if (server === undefined) return context.client().catch(() => null);
-    const other = await context.connect(server).catch(() => null);
+    const [server, saved] = [valueIn(line, '--server', '-server'), valueIn(line, '--context')];
+    if (server === undefined && saved === undefined) return context.client().catch(() => null);
+    const options = { ...(server && { server }), ...(saved && { context: saved }) };
+    // By the rules of the line itself: a server that is named there is shown no context's credentials.
+    const target = targetOf(options, environment);
+    const other = await target.then(context.connectTo).catch(() => null);
     if (other !== null) opened.push(other);
     return other;
   };
@@ -80,9 +84,9 @@ export async function completeLine(
   return exitCodes.ok;
 }
 
-/** Where the line itself goes. */
-function serverIn(line: string): string | undefined {
+/** What the line itself says of where it goes. */
+function valueIn(line: string, ...flags: readonly string[]): string | undefined {
   const words = tokens(line);
-  const at = words.findIndex((word) => word === '--server' || word === '-server');
+  const at = words.findIndex((word) => flags.includes(word));
   return at === -1 ? undefined : words[at + 1];
 }

@@ -38,6 +38,11 @@ async function withStore<T>(
   keys: readonly string[],
   work: (store: ConfigStore<Record<string, unknown>>) => Promise<T>,
 ): Promise<T> {
+  const odd = keys.find((key) => key.includes('/'));
+  if (odd !== undefined) {
+    const why = 'a key is the name of a node, without a slash';
+    throw new CommandError('usage', `${escaped(odd)}: ${why}`);
+  }
   const any = (value: unknown) => value;
   const schemas = Object.fromEntries(keys.map((key) => [key, any]));
   const store = new ConfigStore<Record<string, unknown>>(await context.client(), base, { schemas });

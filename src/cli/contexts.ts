@@ -7,10 +7,11 @@
  */
 
 import { randomBytes } from 'node:crypto';
-import { mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
+import { open, readFile, rename, rm, stat } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { CommandError } from './exit-codes.ts';
+import { makeFolders } from './make-folders.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -102,7 +103,7 @@ function parsed(text: string, file: string): Contexts {
 
 export async function writeContexts(environment: Environment, contexts: Contexts): Promise<void> {
   const file = contextsFile(environment);
-  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+  await makeFolders(dirname(file), 0o700);
   const temporary = `${file}.${randomBytes(4).toString('hex')}`;
   try {
     const handle = await open(temporary, 'wx', 0o600);

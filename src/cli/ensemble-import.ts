@@ -10,7 +10,7 @@
  * (a batch that nobody was told of) is cut off in the copy, as our own server would at its start.
  */
 
-import { copyFile, mkdir, open, readdir, rm } from 'node:fs/promises';
+import { copyFile, open, readdir, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import {
   type DirectoryLock,
@@ -26,6 +26,7 @@ import {
 } from '../storage/index.ts';
 import type { LocalEnsemble } from './ensemble.ts';
 import { CommandError } from './exit-codes.ts';
+import { makeFolders } from './make-folders.ts';
 import { escaped } from './output.ts';
 
 export interface DataSource {
@@ -125,7 +126,7 @@ async function copyData(
 ): Promise<number> {
   let files = 0;
   for (const folder of new Set([to.snapshots, to.logs])) {
-    await mkdir(folder, { recursive: true, mode: 0o700 });
+    await makeFolders(folder, 0o700);
     if ((await readdir(folder)).length > 0) {
       throw new CommandError('data', `${folder} is not empty; nothing is put over data`);
     }

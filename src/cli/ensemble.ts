@@ -14,7 +14,7 @@
  */
 
 import { existsSync } from 'node:fs';
-import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { readFile, rename, rm, rmdir, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -23,6 +23,7 @@ import { connectionString, type Member, type Settings, zooCfg } from './ensemble
 import { ServerProcess } from './ensemble-process.ts';
 import { CommandError } from './exit-codes.ts';
 import { ask, readValues } from './four-letter.ts';
+import { makeFolders } from './make-folders.ts';
 
 interface State {
   readonly version: 1;
@@ -52,6 +53,8 @@ const stateName = 'ensemble.json';
 export class LocalEnsemble {
   readonly dir: string;
   readonly #state: State;
+  /** `create` made the folder itself. */
+  #isNew = false;
 
   private constructor(dir: string, state: State) {
     this.dir = dir;
@@ -69,6 +72,7 @@ export class LocalEnsemble {
       throw new CommandError('usage', `${dir} holds an ensemble already; name another --dir`);
     }
     const ensemble = new LocalEnsemble(dir, { version: 1, ...rest });
+    ensemble.#isNew = !existsSync(dir);
     for (const { id } of rest.members) {
       const { home } = ensemble.folders(id);
       if (!existsSync(home)) continue;
@@ -79,8 +83,8 @@ export class LocalEnsemble {
     }
     for (const member of rest.members) {
       const { data, log, home } = ensemble.folders(member.id);
-      await mkdir(data, { recursive: true, mode: 0o700 });
-      await mkdir(log, { recursive: true, mode: 0o700 });
+      await makeFolders(data, 0o700);
+      await makeFolders(log, 0o700);
       const cfg = zooCfg(member, rest.members, { data, log }, rest.settings);
       await writeFile(join(home, 'zoo.cfg'), cfg);
       await writeFile(join(home, 'logback.xml'), logback);
@@ -101,6 +105,7 @@ export class LocalEnsemble {
     for (const { id } of this.members) {
       await rm(this.folders(id).home, { recursive: true, force: true });
     }
+    if (this.#isNew) await rmdir(this.dir).catch(() => {}); // somebody else put something there
   }
 
   static async open(given: string): Promise<LocalEnsemble> {

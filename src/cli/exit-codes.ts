@@ -9,7 +9,7 @@ export const exitCodes = {
   usage:         2,
   /** The address is taken, or not ours to listen on. */
   address:       3,
-  /** The data directory: not writable, not ours, in use, damaged. */
+  /** The data directory, or another file or folder here: not there, not writable, not ours, in use, damaged. */
   data:          4,
   /** The server had to stop by itself: it could not write its log. */
   stopped:       5,

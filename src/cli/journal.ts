@@ -10,13 +10,14 @@
  * the file can change it. Programs and other clients are not in it. A line that can't be read is skipped.
  */
 
-import { appendFile, mkdir, open, rename, stat } from 'node:fs/promises';
+import { appendFile, open, rename, stat } from 'node:fs/promises';
 import { hostname, userInfo } from 'node:os';
 import { dirname } from 'node:path';
 import { type Client, parseServers } from '../client/index.ts';
 import type { JournalLine } from '../console/index.ts';
 import type { Context } from './command.ts';
 import { journalFile } from './journal-file.ts';
+import { makeFolders } from './make-folders.ts';
 import type { WriteNotes } from './write-notes.ts';
 
 const fileBytesMax = 8 * 1024 * 1024;
@@ -46,7 +47,7 @@ export async function appendJournal(
     count: notes.count,
     writes: notes.writes,
   };
-  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
+  await makeFolders(dirname(file), 0o700);
   const size = await stat(file).then(
     (found) => found.size,
     () => 0,

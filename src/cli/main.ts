@@ -49,9 +49,8 @@ async function run(argv: readonly string[]): Promise<number> {
   }
   if (name === '-') return runNamed('shell', [...before, ...rest]); // `… | drover -`
   if (findCommand(commands, name) === undefined) {
-    const { unknownCommand } = await import('./help.ts');
-    errors().write(`drover: ${unknownCommand(commands, name)}\n`);
-    return exitCodes.usage;
+    const { refuseName } = await import('./run.ts');
+    return refuseName(name, [...before, ...rest], surface());
   }
   return runNamed(name, [...before, ...rest]);
 }

@@ -15,7 +15,6 @@ import { hexDump, printStat, statJson, terminalText } from './data.ts';
 import { CommandError, exitCodes } from './exit-codes.ts';
 import { keyValue, setAt, valueAt } from './json-keys.ts';
 import { dataJson, escaped } from './output.ts';
-import { resolvePath } from './paths.ts';
 import { eventWaiter } from './watch-events.ts';
 
 type Args = readonly string[];
@@ -282,7 +281,7 @@ export async function create(context: Context, args: Args, options: OptionValues
   const [given, text, aclText] = args;
   const mode = modeOf(options);
   const ttlMs = ttlOf(options);
-  const path = resolvePath(context.cwd, given, options.s === true);
+  const path = context.path(given, options.s === true);
   const acl: Acl[] | undefined = aclText === undefined ? undefined : parseAcl(aclText);
   const data = await dataOf(context, text, options);
   const { output, signal } = context;

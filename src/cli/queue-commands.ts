@@ -12,7 +12,7 @@
  * done for it must bear being done twice, by its id.
  */
 
-import { mkdir, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { connect, createServer } from 'node:net';
 import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
@@ -20,6 +20,7 @@ import { Queue, QueueError, type QueueItem } from '../recipes/index.ts';
 import { runChild } from './child.ts';
 import type { Context, OptionValues } from './command.ts';
 import { CommandError, exitCodes } from './exit-codes.ts';
+import { makeFolders } from './make-folders.ts';
 import { dataJson, escaped } from './output.ts';
 import { childOptions, waitOf } from './recipe-commands.ts';
 import { within } from './within.ts';
@@ -141,7 +142,7 @@ function print({ output }: Context, { id, data, tries }: QueueItem): void {
 async function socketOf(id: string): Promise<string> {
   if (!/^[\w.-]{1,80}$/.test(id)) throw new CommandError('usage', `${escaped(id)} is no item's id`);
   const folder = join(tmpdir(), `drover-queue-${userInfo().uid}`);
-  await mkdir(folder, { recursive: true, mode: 0o700 });
+  await makeFolders(folder, 0o700);
   return join(folder, id);
 }
 

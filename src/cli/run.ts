@@ -5,7 +5,13 @@
  * command throws becomes a sentence on standard error, or with --json an object, and a code.
  */
 
-import { ArgumentError, ConnectError, isZkError, type WatchEvent } from '../client/index.ts';
+import {
+  ArgumentError,
+  type Client,
+  ConnectError,
+  isZkError,
+  type WatchEvent,
+} from '../client/index.ts';
 import type { Command, CommandTable, Context, OptionValues, ShellControl } from './command.ts';
 import { CommandError, exitCodes } from './exit-codes.ts';
 import { journalFile } from './journal-file.ts';
@@ -42,18 +48,20 @@ export async function runCommand(
   const gone = new AbortController();
   const streams = { ...surface.streams, onGone: () => gone.abort() };
   let parsed: Parsed;
-  const plain = new Output({}, streams);
+  const plain = new Output({ json: asksForJson(tokens, surface) }, streams);
   try {
     parsed = parse(command, tokens, {
       out: (text) => plain.write(text),
-      err: (text) => plain.remark(text),
+      err: (text) => {
+        if (!plain.isJson) plain.remark(text); // else `parseEnd` says it
+      },
     });
   } catch (error) {
-    return parseEnd(error);
+    return parseEnd(error, command, plain);
   } finally {
     await plain.end();
   }
-  const options = { ...surface.defaults, ...withoutEmpty(parsed.options) };
+  const options = { ...defaultsOf(surface, parsed.options), ...withoutEmpty(parsed.options) };
   const output = new Output(options, streams);
   const all = AbortSignal.any([signal, gone.signal]);
   const isJournaled = mayJournal(command, surface);
@@ -64,7 +72,8 @@ export async function runCommand(
         areWritesNoted: isJournaled,
       })
     : surface.session!;
-  const context = contextOf(session, output, all, surface);
+  const opened: Client[] = [];
+  const context = contextOf(session, output, all, { surface, opened });
   const around = session.notes; // of a line that runs this one, as redo does
   const notes = isJournaled ? new WriteNotes() : undefined;
   session.notes = notes;
@@ -91,6 +100,7 @@ export async function runCommand(
     if (notes !== undefined && notes.count > 0) {
       await journal(command, code, notes, { session, output, surface });
     }
+    await Promise.all(opened.map((each) => each.close())); // whatever the command threw meanwhile
     if (isOwn) await session.close();
     await taken;
     await output.end();
@@ -132,6 +142,13 @@ async function journal(
   }
 }
 
+/** A line that says where it goes says it alone: not to the shell's servers as another context's user. */
+function defaultsOf({ defaults = {} }: Surface, given: OptionValues): OptionValues {
+  if (!namesTarget(given)) return defaults;
+  const { server: _, context: __, ...rest } = defaults;
+  return rest;
+}
+
 /** An option that may be given often is an empty list where it was not given. */
 function withoutEmpty(options: OptionValues): OptionValues {
   return Object.fromEntries(
@@ -139,10 +156,35 @@ function withoutEmpty(options: OptionValues): OptionValues {
   );
 }
 
-function parseEnd(error: unknown): number {
-  const { code, exitCode } = error as { code?: unknown; exitCode?: unknown };
+function parseEnd(error: unknown, { usage }: Command, output: Output): number {
+  const { code, exitCode, message } = error as Error & { code?: unknown; exitCode?: unknown };
   if (typeof code !== 'string' || !code.startsWith('commander.')) throw error;
-  return exitCode === 0 ? exitCodes.ok : exitCodes.usage;
+  if (exitCode === 0) return exitCodes.ok;
+  if (!output.isJson) return exitCodes.usage;
+  const what = message.replace(/^error: /, '');
+  return explain(new CommandError('usage', `${what}; it is drover ${usage}`), output);
+}
+
+/** A name that is in no table, said as any other trouble is. */
+export async function refuseName(
+  name: string,
+  tokens: readonly string[],
+  surface: Surface,
+): Promise<number> {
+  const { unknownCommand } = await import('./help.ts');
+  const output = new Output({ json: asksForJson(tokens, surface) }, surface.streams);
+  const sentence = unknownCommand(surface.commands, name);
+  const code = explain(new CommandError('usage', sentence), output);
+  await output.end();
+  return code;
+}
+
+/** For words that could not be read: what stands behind `--` is somebody else's. */
+function asksForJson(tokens: readonly string[], { defaults }: Surface): boolean {
+  const end = tokens.indexOf('--');
+  return (
+    defaults?.json === true || tokens.slice(0, end === -1 ? undefined : end).includes('--json')
+  );
 }
 
 function checkSurface({ only, usage }: Command, { kind }: Surface): void {
@@ -159,9 +201,14 @@ function contextOf(
   session: CliSession,
   output: Output,
   signal: AbortSignal,
-  surface: Surface,
+  { surface, opened }: { readonly surface: Surface; readonly opened: Client[] },
 ): Context {
   const cwd = surface.shell?.cwd ?? '/';
+  const kept = async (opening: Promise<Client>): Promise<Client> => {
+    const client = await opening;
+    opened.push(client);
+    return client;
+  };
   return {
     commands: surface.commands,
     output,
@@ -172,9 +219,9 @@ function contextOf(
     shell: surface.shell,
     client: () => connecting(session, output, signal),
     target: () => session.target(),
-    connect: (servers, options) => session.connect(signal, servers, options),
-    connectTo: ({ servers, client }) => session.open(servers, { ...client, signal }),
-    path: (text) => resolvePath(cwd, text),
+    connect: (servers, options) => kept(session.connect(signal, servers, options)),
+    connectTo: ({ servers, client }) => kept(session.open(servers, { ...client, signal })),
+    path: (text, keepsSlash) => resolvePath(cwd, given(text), keepsSlash),
     input: surface.input,
     event: (event) => surface.onEvent?.(event),
     async confirm(question, { yes }) {
@@ -183,6 +230,12 @@ function contextOf(
       return /^\s*y(es)?\s*$/i.test(answer);
     },
   };
+}
+
+/** An empty word is a variable that nobody set: `deleteall "$node"` must not begin at the root. */
+function given(path: string | undefined): string | undefined {
+  if (path === '') throw new CommandError('usage', 'a path is empty; / is the root, . is here');
+  return path;
 }
 
 /** Looking for a server may take seconds, and is said then. */
@@ -204,7 +257,7 @@ interface Explained {
   readonly path?: string | undefined;
 }
 
-export function explain(error: unknown, output: Output, signal: AbortSignal): number {
+export function explain(error: unknown, output: Output, signal?: AbortSignal): number {
   const explained = explanationOf(error, signal);
   if (explained === null) throw error;
   const { code, exitCode, message, path } = explained;
@@ -214,8 +267,8 @@ export function explain(error: unknown, output: Output, signal: AbortSignal): nu
   return exitCode;
 }
 
-function explanationOf(error: unknown, signal: AbortSignal): Explained | null {
-  if (signal.aborted && (error === signal.reason || (error as Error)?.name === 'AbortError')) {
+function explanationOf(error: unknown, signal?: AbortSignal): Explained | null {
+  if (signal?.aborted && (error === signal.reason || (error as Error)?.name === 'AbortError')) {
     return { code: 'INTERRUPTED', exitCode: exitCodes.interrupted, message: 'interrupted' };
   }
   if (error instanceof CommandError) {
@@ -238,8 +291,11 @@ function explanationOf(error: unknown, signal: AbortSignal): Explained | null {
     return { code: error.code, exitCode: exitCodes.unreachable, message };
   }
   if (error instanceof ArgumentError) {
-    const message = escaped(error.message);
+    const message = error.message.replaceAll('\n', '\\n'); // the rest is escaped where it is said
     return { code: 'USAGE', exitCode: exitCodes.usage, message };
+  }
+  if (isFileError(error)) {
+    return { code: error.code, exitCode: exitCodes.data, message: error.message };
   }
   // Errors that somebody foresaw have a name of their own as their code; Node's ERR_… are ours to mend.
   const { code, message } = error as { code?: unknown; message?: unknown };
@@ -247,4 +303,11 @@ function explanationOf(error: unknown, signal: AbortSignal): Explained | null {
     return { code, exitCode: exitCodes.refused, message: String(message) };
   }
   return null;
+}
+
+/** Said by the file system about a file here: no server has refused anything. */
+function isFileError(error: unknown): error is Error & { readonly code: string } {
+  if (!(error instanceof Error)) return false;
+  const { code, syscall, path } = error as NodeJS.ErrnoException;
+  return [code, syscall, path].every((each) => typeof each === 'string');
 }

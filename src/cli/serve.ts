@@ -13,6 +13,7 @@ import type { RunningConsole } from '../console/index.ts';
 import {
   type AdminServer,
   Audit,
+  Auth,
   ConfigError,
   droverVersion,
   optionsOf,
@@ -230,21 +231,43 @@ function readdirOrFail(folder: string): string[] {
   }
 }
 
-function auditOf(
-  config: ServerConfig,
-): (Audit & { bind(server: RunningServer): void }) | undefined {
+type BoundAudit = Audit & { bind(auth: Auth): void };
+
+/**
+ * Where lines can't be written when it starts, it does not. Later it is said, and the server goes on: no
+ * write is lost with its line, and Apache's logging goes on as well.
+ */
+function auditOf(config: ServerConfig): BoundAudit | undefined {
   if (!config.must('audit.enable')) return undefined;
   const file = config.get('drover.auditFile') ?? '-';
-  let server: RunningServer | undefined;
-  const write = (line: string) => {
-    const text = `${new Date().toISOString()}\t${line}\n`;
+  const append = (text: string) => {
     if (file === '-') process.stdout.write(text);
     else appendFileSync(file, text, { mode: 0o600 });
   };
-  const audit = new Audit(write, () => server!.engine.auth);
+  const why = (error: unknown) =>
+    `the audit log ${file} can't be written (${(error as NodeJS.ErrnoException).code})`;
+  try {
+    append('');
+  } catch (cause) {
+    throw new CommandError('data', `${why(cause)}; name another file`, { cause });
+  }
+  let lost = 0;
+  const write = (line: string) => {
+    try {
+      append(`${new Date().toISOString()}\t${line}\n`);
+    } catch (error) {
+      if (lost === 0) tell(`${why(error)}; the server goes on without`);
+      lost += 1;
+      return;
+    }
+    if (lost > 0) tell(`the audit log is written again, and lacks ${lost} lines`);
+    lost = 0;
+  };
+  let auth: Auth | undefined;
+  const audit = new Audit(write, () => auth!);
   return Object.assign(audit, {
-    bind(running: RunningServer) {
-      server = running;
+    bind(to: Auth) {
+      auth = to;
     },
   });
 }
@@ -254,19 +277,18 @@ function auditOf(
 async function begin(
   config: ServerConfig,
   logger: LazyLogger,
-  audit: ReturnType<typeof auditOf>,
+  audit: BoundAudit | undefined,
 ): Promise<RunningServer> {
   try {
     const options = optionsOf(config);
-    const server = await startServer({
+    audit?.bind(new Auth(options)); // who finds the first port open may write before the second is
+    return await startServer({
       ...options,
       logger,
       ...(audit === undefined
         ? {}
         : { onCommitted: (call, applied) => audit.committed(call, applied) }),
     });
-    audit?.bind(server);
-    return server;
   } catch (error) {
     audit?.startFailed();
     throw asCommandError(error, config);

@@ -10,7 +10,7 @@ import { type CommandTable, findCommand, type OptionValues, type ShellControl } 
 import { exitCodes } from './exit-codes.ts';
 import { journalFile } from './journal-file.ts';
 import { escaped, Output, type OutputStreams } from './output.ts';
-import { runCommand, type Surface } from './run.ts';
+import { refuseName, runCommand, type Surface } from './run.ts';
 import { CliSession } from './session.ts';
 import { targetOf } from './target.ts';
 import { tokens } from './tokens.ts';
@@ -98,13 +98,7 @@ export class Shell implements ShellControl {
     const [name = '', ...rest] = tokens(line);
     const { commands } = this.#options;
     const command = findCommand(commands, name);
-    if (command === undefined) {
-      const { unknownCommand } = await import('./help.ts');
-      const output = new Output({}, this.#surface.streams);
-      output.tell(unknownCommand(commands, name));
-      await output.end();
-      return exitCodes.usage;
-    }
+    if (command === undefined) return refuseName(name, rest, this.#surface);
     const signal = this.#current?.signal ?? new AbortController().signal;
     return runCommand(command, rest, this.#surface, signal);
   }

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -31,6 +31,30 @@ test('a flag wins over the variable, and that over the default', async () => {
     origin: 'default',
     readOnly: false,
   });
+});
+
+test('a context that is named wins over the variable, with its servers and as who one is there', async () => {
+  const contexts = {
+    version: 1,
+    previous: null,
+    contexts: {
+      test: { servers: 'c:3/x', readOnly: true, auth: [{ scheme: 'digest', auth: 'ann:secret' }] },
+    },
+    selected: 'test',
+  };
+  mkdirSync(join(folder, 'drover'));
+  writeFileSync(join(folder, 'drover/contexts.json'), JSON.stringify(contexts), { mode: 0o600 });
+  const variable = { ...nowhere(), DROVER_SERVER: 'b:2' };
+
+  const named = await targetOf({ context: 'test' }, variable);
+  const both = await targetOf({ context: 'test', server: 'a:1' }, variable);
+  const neither = await targetOf({}, variable);
+
+  expect(named).toMatchObject({ servers: 'c:3/x', origin: 'context test', readOnly: true });
+  expect(named.client.auth).toEqual([{ scheme: 'digest', auth: 'ann:secret' }]);
+  expect(both).toMatchObject({ servers: 'a:1', origin: '--server', readOnly: true });
+  expect(neither).toMatchObject({ servers: 'b:2', readOnly: false });
+  expect(neither.client.auth).toBeUndefined();
 });
 
 test('what makes no sense is refused by its name', async () => {

@@ -44,11 +44,14 @@ const aroundBytes = 512;
 
 export async function targetOf(options: OptionValues, environment: Environment): Promise<Target> {
   const text = (name: string) => options[name] as string | undefined;
-  const given = text('server') ?? (environment.DROVER_SERVER || undefined);
-  const contextName = text('context') ?? (environment.DROVER_CONTEXT || undefined);
+  const named = text('context');
+  // A variable is for who says nothing: a context that is named has its servers and its credentials.
+  const variable = named === undefined ? environment.DROVER_SERVER || undefined : undefined;
+  const given = text('server') ?? variable;
+  const contextName = named ?? (environment.DROVER_CONTEXT || undefined);
   // A context is more than an address: with --server alone, nothing of it applies.
   const saved =
-    given === undefined || text('context') !== undefined
+    given === undefined || named !== undefined
       ? await (await import('./contexts.ts')).selectedContext(environment, contextName)
       : null;
   const servers = given ?? saved?.servers ?? defaultServers;

@@ -9,7 +9,6 @@
  * it ends at once where no server can be reached, or after --stop-on-error.
  */
 
-import { mkdirSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -17,6 +16,7 @@ import { createInterface } from 'node:readline';
 import type { REPLServer } from 'node:repl';
 import type { Context, OptionValues } from './command.ts';
 import { CommandError, exitCodes } from './exit-codes.ts';
+import { makeFolders } from './make-folders.ts';
 import { escaped } from './output.ts';
 import { Shell } from './shell.ts';
 
@@ -116,6 +116,7 @@ class Terminal {
   async run(): Promise<number> {
     const { start } = await import('node:repl');
     await this.#greet();
+    const history = await this.#historyFile();
     const repl = start({
       ...{ historySize: historyLinesMax }, // as readline has it; missing in its types
       prompt: await this.#shell.prompt(),
@@ -136,7 +137,11 @@ class Terminal {
     repl.on('history', (lines: string[]) => {
       for (let i = lines.length - 1; i >= 0; i--) if (isSecret.test(lines[i]!)) lines.splice(i, 1);
     });
-    this.#openHistory(repl);
+    if (history !== null) {
+      repl.setupHistory(history, (error) => {
+        if (error) this.#context.output.tell(`no history: ${error.message}`);
+      });
+    }
     const terminate = () => repl.close();
     process.on('SIGTERM', terminate);
     await new Promise<void>((resolve) => repl.once('exit', () => resolve()));
@@ -232,19 +237,19 @@ class Terminal {
     return [isCommand ? [`${values[0]} `] : values, word];
   }
 
-  #openHistory(repl: REPLServer): void {
+  /** Null where none is kept, and where its folder can't be made. */
+  async #historyFile(): Promise<string | null> {
     const { environment, output } = this.#context;
     const file = historyFile(environment);
-    if (file === null) return;
+    if (file === null) return null;
     try {
-      mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+      await makeFolders(dirname(file), 0o700);
+      return file;
     } catch (error) {
       output.tell(`no history: ${(error as Error).message}`);
-      return;
+      await output.drained();
+      return null;
     }
-    repl.setupHistory(file, (error) => {
-      if (error) output.tell(`no history: ${error.message}`);
-    });
   }
 }
 

@@ -29,6 +29,7 @@ import { dirname, join, resolve } from 'node:path';
 import { createInterface } from 'node:readline';
 import { childOf, nameOf, parentOf, pathFault, permsOf, permsText } from '../protocol/index.ts';
 import { CommandError } from './exit-codes.ts';
+import { makeFolders } from './make-folders.ts';
 import { escaped } from './output.ts';
 import { isOpen, type NodeMode, type TreeNode } from './tree-node.ts';
 
@@ -75,7 +76,7 @@ export class TreeFolderWriter {
     const place = resolve(folder);
     await checkReplaceable(place);
     const temporary = join(dirname(place), `.${randomBytes(4).toString('hex')}.drover-new`);
-    await mkdir(temporary, { recursive: true, mode: 0o700 });
+    await makeFolders(temporary, 0o700);
     await writeFile(join(temporary, markName), 'a tree of ZooKeeper nodes, written by drover cp\n');
     return new TreeFolderWriter(place, temporary);
   }

@@ -154,7 +154,7 @@ function filterOf(pattern: string | undefined, options: OptionValues): (node: Vi
 function nameTest(pattern: string, options: OptionValues): (node: Visited) => boolean {
   const flags = options.i === true ? 'iu' : 'u';
   if (options.E === true) {
-    const expression = expressionOf(pattern, flags);
+    const expression = expressionOf(pattern, flags, 'without -E it is text');
     return ({ path }) => expression.test(path);
   }
   const quoted = pattern.replace(/[.+^${}()|[\]\\/-]/g, '\\$&');
@@ -166,12 +166,12 @@ function nameTest(pattern: string, options: OptionValues): (node: Visited) => bo
   return ({ path }) => text.test(path);
 }
 
-function expressionOf(pattern: string, flags: string): RegExp {
+function expressionOf(pattern: string, flags: string, way: string): RegExp {
   try {
     return new RegExp(pattern, flags);
   } catch (cause) {
     const why = `${escaped(pattern)} is no regular expression`;
-    throw new CommandError('usage', `${why}; grep -F takes it as text`, { cause });
+    throw new CommandError('usage', `${why}; ${way}`, { cause });
   }
 }
 
@@ -204,7 +204,11 @@ export async function grep(context: Context, args: Args, options: OptionValues):
   const [pattern = '', given] = args;
   const flags = options.i === true ? 'iu' : 'u';
   const quoted = pattern.replace(/[.*+?^${}()|[\]\\/-]/g, '\\$&');
-  const expression = expressionOf(options.F === true ? quoted : pattern, flags);
+  const expression = expressionOf(
+    options.F === true ? quoted : pattern,
+    flags,
+    'grep -F takes it as text',
+  );
   const depthMax = countOf(options, 'depth', '--depth');
   let found = 0;
   const visiting = { withData: true, ...(depthMax !== undefined && { depthMax }) };

@@ -11,7 +11,6 @@ import { CommandError, exitCodes } from './exit-codes.ts';
 import { modeOf, ttlOf, versionOf } from './nodes.ts';
 import { escaped } from './output.ts';
 import { parse } from './parse.ts';
-import { resolvePath } from './paths.ts';
 import { tokens } from './tokens.ts';
 
 const check: Command = {
@@ -57,7 +56,7 @@ function opOf(context: Context, line: string): MultiOp {
       `${escaped(line)}: --at, --file and --parents can't be in a txn`,
     );
   }
-  const path = resolvePath(context.cwd, given, name === 'create' && options.s === true);
+  const path = context.path(given, name === 'create' && options.s === true);
   if (name === 'create') {
     const ttlMs = ttlOf(options);
     return {

@@ -146,6 +146,12 @@ export class Calls {
     return call.sentMs;
   }
 
+  /** All that a reply may still come for: those in flight, given up or not, and those that wait. */
+  *asked(): Generator<Call> {
+    for (let i = this.#head; i < this.#inFlight.length; i++) yield this.#inFlight[i]!;
+    for (const call of this.#waiting) if (!call.settled) yield call;
+  }
+
   /** The link broke: what was in flight fails, or, where it is a read with tries left, waits again. */
   linkLost(cause: unknown): void {
     const cut = this.#inFlight.slice(this.#head);

@@ -12,6 +12,7 @@ import {
   addWatchModes,
   type ClientInfo,
   errorCodeOf,
+  isWithin,
   isZkError,
   type StatView,
   wireOf,
@@ -103,10 +104,10 @@ export class Client extends EventEmitter<ClientEvents> {
     const auth = (options.auth ?? []).map(({ scheme, auth }) => authInfo(scheme, auth));
     this.#core = new Core(settings, auth, {
       // In a task of its own: what a listener throws must not end the session.
-      onState: (state, previous) => queueMicrotask(() => this.emit('state', state, previous)),
+      onState: (state, previous) => queueMicrotask(() => this.#tell('state', state, previous)),
       onSession: (isFirst) => {
         const sessionId = this.#core.sessionId!;
-        queueMicrotask(() => this.emit('session', { sessionId, isFirst }));
+        queueMicrotask(() => this.#tell('session', { sessionId, isFirst }));
       },
     });
     this.#core.start();
@@ -391,7 +392,9 @@ export class Client extends EventEmitter<ClientEvents> {
     checkPath(prefix, 'prefix');
     const request = { prefixPath: this.#core.toServer(prefix) };
     const { ephemerals } = await this.#core.call('getEphemerals', request, prefix, options);
-    return ephemerals.map((path) => this.#core.toClient(path));
+    const { chroot } = this.#core.settings;
+    const within = ephemerals.filter((path) => chroot === '' || isWithin(path, chroot));
+    return within.map((path) => this.#core.toClient(path));
   }
 
   /** How many nodes stand below this one, at any depth. */
@@ -480,6 +483,19 @@ export class Client extends EventEmitter<ClientEvents> {
   async removeWatches(path: string, options: RemoveOptions = {}): Promise<void> {
     checkPath(path);
     await removeWatches(this.#core, path, options);
+  }
+
+  /** As `emit`, except that what one listener throws keeps it from no other. */
+  #tell<E extends keyof ClientEvents>(event: E, ...told: ClientEvents[E]): void {
+    for (const listener of this.rawListeners(event)) {
+      try {
+        Reflect.apply(listener, this, told);
+      } catch (error) {
+        queueMicrotask(() => {
+          throw error;
+        });
+      }
+    }
   }
 
   readonly #toServer = (path: string): string => this.#core.toServer(path);

@@ -59,6 +59,8 @@ export class Conversation {
   #heardMs: number;
   /** How many were answered by what came last. */
   #answered = 0;
+  /** Requests that set watches again and are not answered. */
+  #settingLeft = 0;
   #sentMs: number;
   /** When each ping left that is not answered. A pong says nothing of the pings after its own. */
   readonly #pingsSentMs: number[] = [];
@@ -85,7 +87,10 @@ export class Conversation {
     for (const info of auth) {
       this.sendAuth(info).catch(() => {}); // a refusal ends the session, and is told so
     }
-    for (const request of this.#options.watches.requests(this.#options.seen.zxid)) {
+    const { seen, watches } = this.#options;
+    seen.beginSetting();
+    for (const request of watches.requests(seen.toldZxid)) {
+      this.#settingLeft += 1;
       const hasPersistent =
         request.persistentWatches.length + request.persistentRecursiveWatches.length > 0;
       // 3.5 has only the older op, which is enough for the older kinds.
@@ -94,6 +99,7 @@ export class Conversation {
         (hasPersistent ? SetWatches2 : SetWatches).write(this.transport.writer, request),
       );
     }
+    if (this.#settingLeft === 0) seen.endSetting();
     this.transport.flushSoon();
     this.sendSoon();
     this.#schedule();
@@ -154,7 +160,8 @@ export class Conversation {
       this.#answered += 1;
     } else if (xid === specialXids.ping) sentMs = this.#pingsSentMs.shift() ?? sentMs;
     else if (xid === specialXids.auth) this.#authReplied(err);
-    else if (xid !== specialXids.setWatches) {
+    else if (xid === specialXids.setWatches) this.#watchesSet();
+    else {
       throw new ProtocolError(`a reply with xid ${xid}, which no request has`);
     }
     if (sentMs > this.#ackedMs) {
@@ -176,6 +183,11 @@ export class Conversation {
     const { watches, onEvent, checkClock } = this.#options;
     checkClock();
     onEvent(watches.take(type, event.path), { type, path: event.path, zxid });
+  }
+
+  #watchesSet(): void {
+    this.#settingLeft -= 1;
+    if (this.#settingLeft === 0) this.#options.seen.endSetting();
   }
 
   #authReplied(err: number): void {

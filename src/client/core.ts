@@ -136,7 +136,7 @@ export class Core {
         settled: false,
       };
       session.call(call as unknown as Call);
-      if (signal || timeoutMs !== undefined) limit(call, session, this.clock, signal, timeoutMs);
+      if (signal || Number.isFinite(timeoutMs)) limit(call, session, this.clock, signal, timeoutMs);
     });
   }
 

@@ -118,6 +118,23 @@ test('a name is resolved anew on every try, so that a server may move', async ()
   transport.close(new Error('done'));
 });
 
+test('once a server had us, the other addresses of its name are asked for anew', async () => {
+  const alive = await listen();
+  const addresses = [['127.0.0.1', '127.0.0.2'], ['127.0.0.1']];
+  const lookup = vi.fn(async () => addresses.shift()!.map((address) => ({ address })));
+  const hosts = [{ name: 'zk.test', port: alive.port }];
+  const it = dialer(hosts, { roundsMax: 5, lookup, random: () => 0.9 });
+  (await it.next(forever)).close(new Error('lost, much later'));
+  it.succeeded();
+
+  const transport = await it.next(forever);
+
+  expect(transport.endpoint.address).toBe('127.0.0.1');
+  expect(it.attempts).toEqual([]);
+  expect(lookup).toHaveBeenCalledTimes(2);
+  transport.close(new Error('done'));
+});
+
 test('hosts are tried in an order of chance, and in another the next round', async () => {
   const names = Array.from({ length: 8 }, (_, i) => `host-${i}.test`);
   const tried: string[] = [];
@@ -170,6 +187,18 @@ test('after a server took us in, the count of rounds and the waits start anew', 
   }
 
   expect(it.attempts).toEqual([]);
+});
+
+test('what is left of a round in which a server took us in is no round over all hosts', async () => {
+  const alive = await listen();
+  const it = dialer([alive, await dead()], { roundsMax: 1, random: () => 0.9 });
+  (await it.next(forever)).close(new Error('lost'));
+  it.succeeded();
+
+  const transport = await it.next(forever);
+
+  expect(transport.endpoint.host).toEqual(alive);
+  transport.close(new Error('done'));
 });
 
 test('a handshake that fails counts as a try that failed', async () => {

@@ -63,7 +63,8 @@ export class Dialer {
   #addresses: Endpoint[] = [];
   #failed: Attempt[] = [];
   #rounds = 0;
-  #isFirst = true;
+  /** The round at hand is one over all hosts: not so before the first, nor after a server had us. */
+  #isWhole = false;
 
   constructor(options: DialerOptions) {
     this.#options = options;
@@ -101,10 +102,16 @@ export class Dialer {
     this.#failed.push({ host: name, address, error });
   }
 
-  /** A server took us in: what failed before is history. */
+  /**
+   * A server took us in: what failed before is history. So are the other addresses of its name: by the
+   * time that another server is needed, they may be nobody's.
+   */
   succeeded(): void {
+    const [next] = this.#addresses.splice(0);
+    if (next !== undefined) this.#hosts.unshift(next.host);
     this.#failed = [];
     this.#rounds = 0;
+    this.#isWhole = false;
     this.#backoff.reset();
   }
 
@@ -159,14 +166,14 @@ export class Dialer {
   }
 
   async #newRound(signal: AbortSignal): Promise<void> {
-    if (!this.#isFirst && this.#failed.length > 0) {
+    if (this.#isWhole && this.#failed.length > 0) {
       this.#rounds += 1;
       if (this.#rounds >= this.#options.roundsMax) {
         throw new ConnectError(`no server took us in, in ${this.#rounds} rounds`, this.#failed);
       }
       await this.#wait(this.#backoff.next(), signal);
     }
-    this.#isFirst = false;
+    this.#isWhole = true;
     this.#hosts = shuffled(this.#options.hosts, this.#random);
   }
 
@@ -189,6 +196,7 @@ export class Dialer {
   async #resolve(name: string, signal: AbortSignal): Promise<string[]> {
     if (net.isIP(name)) return [name];
     const lookup: Lookup = this.#options.lookup ?? ((host) => dnsLookup(host, { all: true }));
+    signal.throwIfAborted();
     const found = await new Promise<readonly { address: string }[]>((resolve, reject) => {
       const aborted = () => reject(signal.reason);
       signal.addEventListener('abort', aborted, { once: true });

@@ -14,7 +14,7 @@ import {
   ZkError,
 } from '../protocol/index.ts';
 import { type Clock, deferred } from '../support/index.ts';
-import type { SaslMechanism } from './auth.ts';
+import type { SaslExchange, SaslMechanism } from './auth.ts';
 import type { Transport } from './transport.ts';
 
 export interface Patience {
@@ -28,6 +28,9 @@ export interface Patience {
 const saslRoundsMax = 10;
 /** One SASL request at a time, so that they need no numbers to tell them apart. */
 const saslXid = 1;
+
+const silentInSasl =
+  'closed the connection during the SASL negotiation: it may refuse the credentials or the mechanism';
 
 /** Says hello. The answer says which session we have, or, by a timeout of 0, that it is over. */
 export async function hello(
@@ -64,16 +67,28 @@ export async function negotiate(
   mechanism: SaslMechanism,
   patience: Patience,
 ): Promise<void> {
-  const exchange = await mechanism(transport.endpoint);
-  let token: Buffer | null = await exchange.start();
+  const own = <T>(work: () => T | Promise<T>): Promise<T> =>
+    inTime(
+      (async () => work())(),
+      transport,
+      patience,
+      'the SASL mechanism was not done',
+      silentInSasl,
+    );
+  const exchange = await own(() => mechanism(transport.endpoint));
+  let token: Buffer | null = await own(() => exchange.start());
   for (let round = 0; token !== null; round++) {
     if (round === saslRoundsMax) throw refused(`not done after ${saslRoundsMax} rounds`);
     const answer = await askSasl(transport, token, patience);
-    try {
-      token = await exchange.step(answer);
-    } catch (error) {
-      throw refused((error as Error).message, error);
-    }
+    token = await own(() => stepped(exchange, answer));
+  }
+}
+
+async function stepped(exchange: SaslExchange, answer: Buffer): Promise<Buffer | null> {
+  try {
+    return await exchange.step(answer);
+  } catch (error) {
+    throw refused((error as Error).message, error);
   }
 }
 
@@ -84,11 +99,7 @@ async function askSasl(transport: Transport, token: Buffer, patience: Patience):
   writer.int(ops.sasl.code);
   ops.sasl.request.write(writer, { token });
   writer.endFrame(start);
-  const answer = await answered(
-    transport,
-    patience,
-    'closed the connection during the SASL negotiation: it may refuse the credentials or the mechanism',
-  );
+  const answer = await answered(transport, patience, silentInSasl);
   answer.int(); // the xid
   answer.long(); // the zxid, which SASL replies leave at 0
   const err = answer.int();
@@ -103,11 +114,7 @@ function refused(detail: string, cause?: unknown): ZkError {
 }
 
 /** Sends what was written and waits for the next frame. */
-async function answered(
-  transport: Transport,
-  { clock, limitMs, signal }: Patience,
-  silent: string,
-): Promise<Reader> {
+async function answered(transport: Transport, patience: Patience, silent: string): Promise<Reader> {
   const answer = deferred<Reader>();
   transport.onFrame = (bytes, start, end) => {
     transport.onFrame = () => {
@@ -115,21 +122,41 @@ async function answered(
     };
     answer.resolve(new Reader(Buffer.from(bytes.subarray(start, end))));
   };
+  patience.signal.throwIfAborted();
+  transport.flush();
+  return inTime(answer.promise, transport, patience, 'did not answer the handshake', silent);
+}
+
+/** Waits for it as long as there is time, and as the link and the session last. */
+async function inTime<T>(
+  awaited: Promise<T>,
+  transport: Transport,
+  { clock, limitMs, signal }: Patience,
+  late: string,
+  silent: string,
+): Promise<T> {
+  const over = deferred<never>();
+  over.promise.catch(() => {}); // it may fail while nobody waits any more
   const timer = clock.after(limitMs, () =>
-    answer.reject(new Error(`did not answer the handshake within ${Math.round(limitMs)} ms`)),
+    over.reject(new Error(`${late} within ${Math.round(limitMs)} ms`)),
   );
-  answer.promise.catch(() => {}); // it may fail while nobody waits any more
-  const aborted = () => answer.reject(signal.reason);
+  const aborted = () => over.reject(signal.reason);
   signal.addEventListener('abort', aborted, { once: true });
-  void transport.ended.then((reason) =>
-    answer.reject(reason instanceof ProtocolError ? reason : new Error(silent, { cause: reason })),
-  );
+  void transport.ended.then((reason) => over.reject(endOf(reason, silent)));
   try {
+    const outcome = await Promise.race([awaited, over.promise]);
     signal.throwIfAborted();
-    transport.flush();
-    return await answer.promise;
+    return outcome;
   } finally {
     timer.cancel();
     signal.removeEventListener('abort', aborted);
   }
+}
+
+/** What to say of a link that is over. TLS 1.3 refuses a certificate only behind its own handshake. */
+function endOf(reason: Error, silent: string): Error {
+  if (reason instanceof ProtocolError) return reason;
+  const { code, reason: alert } = reason as { code?: string; reason?: string };
+  const why = code?.startsWith('ERR_SSL_') ? `broke off TLS: ${alert ?? code}` : silent;
+  return new Error(why, { cause: reason });
 }

@@ -12,11 +12,13 @@ import {
   eventTypes,
   opNameOf,
   ops,
+  SetSASLResponse,
   specialXids,
   WatcherEvent,
   xidMax,
 } from '../protocol/index.ts';
-import { type Clock, ManualClock } from '../support/index.ts';
+import { type Clock, deferred, ManualClock } from '../support/index.ts';
+import type { SaslMechanism } from './auth.ts';
 import { Client } from './client.ts';
 import { ConnectError } from './dialer.ts';
 import type { ClientOptions } from './options.ts';
@@ -376,6 +378,32 @@ test('after a reconnect the client shows who it is and what it has seen', async 
   });
 });
 
+test('a server that hands out another session in place of ours has ended ours', async () => {
+  const ids = [0x10n, 0x20n, 0x30n];
+  const server = await serve({ onHello: (peer) => peer.welcome({ sessionId: ids.shift()! }) });
+  const it = client(server.address, { renew: true });
+  const sessions: unknown[] = [];
+  it.on('session', (session) => sessions.push(session));
+  await it.connected();
+  const first = it.sessionSignal;
+  const changed = vi.fn();
+  const peer = await server.peer();
+  const read = it.exists('/a', { watch: changed });
+  peer.reply((await peer.until('exists')).xid, -101);
+  await read;
+
+  peer.socket.destroy();
+  await vi.waitFor(() => expect(it.sessionId).toBe(0x30n), patience);
+
+  expect(first.aborted).toBe(true);
+  expect(changed).toHaveBeenCalledWith({ type: 'none', path: '', zxid: null });
+  expect(server.peers.map(({ hello }) => hello.sessionId)).toEqual([0n, 0x10n, 0n]);
+  expect(sessions).toEqual([
+    { sessionId: 0x10n, isFirst: true },
+    { sessionId: 0x30n, isFirst: false },
+  ]);
+});
+
 test('a server that closes instead of answering a known session is said to be older', async () => {
   const server = await serve({
     onHello: (peer) => (peer.hello.sessionId === 0n ? peer.welcome() : peer.socket.destroy()),
@@ -413,6 +441,61 @@ test('closing is bounded, also when the server takes no more bytes, and leaves n
     outcomes.map(() => ['SESSION_EXPIRED', true]),
   );
   await vi.waitFor(() => expect(sockets()).toBe(before + 1), patience); // the server's own end
+});
+
+test('a client that is closed as soon as it is made does not wait for its names to be resolved', async () => {
+  const it = new Client('zk.test', { lookup: () => new Promise(() => {}) });
+
+  await it.close();
+
+  expect(it.state.name).toBe('closed');
+});
+
+/** A mechanism that is content with whatever the server says. */
+const contented = { start: async () => Buffer.from('me'), step: async () => null };
+
+function answerSasl(peer: Peer, { xid, op }: Asked): void {
+  if (op === 'sasl') peer.reply(xid, 0, encode(SetSASLResponse, { token: Buffer.from('you') }));
+}
+
+test('a SASL mechanism that comes to no end is given up in time, on every step', async () => {
+  const never = new Promise<never>(() => {});
+  const mechanisms: SaslMechanism[] = [
+    () => never,
+    () => ({ ...contented, start: () => never }),
+    () => ({ ...contented, step: () => never }),
+    () => contented,
+  ];
+  const server = await serve({ onAsked: answerSasl });
+  const sasl: SaslMechanism = (endpoint) => mechanisms.shift()!(endpoint);
+  const it = client(server.address, { sasl, attemptTimeoutMs: 20, backoff: { firstMs: 1 } });
+
+  await it.connected();
+
+  expect(server.peers.length).toBe(4);
+});
+
+test('a client that is closed during its SASL negotiation closes, and leaves no link behind', async () => {
+  for (const isDoneLater of [false, true]) {
+    const asked = deferred();
+    const done = deferred<null>();
+    const step = () => {
+      asked.resolve();
+      return done.promise;
+    };
+    const server = await serve({ onAsked: answerSasl });
+    const it = client(server.address, { sasl: () => ({ ...contented, step }) });
+    await asked.promise;
+    const peer = await server.peer();
+    const over = new Promise((resolve) => peer.socket.once('close', resolve));
+
+    const closed = it.close();
+    if (isDoneLater) done.resolve(null);
+    await closed;
+    await over;
+
+    expect(peer.asked.map(({ op }) => op)).toEqual(['sasl']);
+  }
 });
 
 test('many may wait for the same client without a warning', async () => {

@@ -152,6 +152,11 @@ export class Session {
     this.#calls.abandon(call, error);
   }
 
+  /** The calls on their way: whatever is asked for next is answered after them. */
+  asked(): Iterable<Call> {
+    return this.#calls.asked();
+  }
+
   /** Sends a proof now, if a server has us; on later links it goes first. Resolves once accepted. */
   async addAuth(info: AuthInfo): Promise<void> {
     this.#checkClock();
@@ -251,13 +256,20 @@ export class Session {
       },
       patience,
     );
+    const host = hostText(transport.endpoint.host);
     if (response.timeOut <= 0) {
       if (identity === undefined) throw new Error('refused a new session');
-      const host = hostText(transport.endpoint.host);
       this.#move({ type: 'refused', cause: new Error(`${host} says that the session is over`) });
+    }
+    // ClickHouse Keeper takes nobody back in. One without a quorum proves nothing either way.
+    const isOther = identity !== undefined && identity.sessionId !== response.sessionId;
+    if (isOther && response.readOnly !== true) {
+      const cause = new Error(`${host} handed out another session in place of ours`);
+      this.#move({ type: 'refused', cause });
     }
     this.#life.signal.throwIfAborted();
     if (sasl) await this.#authenticate(transport, sasl, patience);
+    this.#life.signal.throwIfAborted(); // who is over meanwhile must not go on pinging
     this.#welcomed(transport, response, sentMs);
   }
 

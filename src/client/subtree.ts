@@ -4,6 +4,7 @@ import {
   childOf,
   deleteBatchMax,
   frameBytesMax,
+  isWithin,
   isZkError,
   parentOf,
   type StatView,
@@ -106,12 +107,13 @@ export async function deleteRecursive(
   { onProgress, ...options }: CallOptions & DeleteProgress,
 ): Promise<number> {
   let deleted = 0;
+  // Of everything there is the server's own nodes stay; below a chroot none of them is.
+  const isAll = root === '/' && client.chroot === '';
   for (let round = 0; round < roundsMax; round++) {
     const paths: string[] = [];
     try {
       for await (const { path } of walk(client, root, options)) {
-        if (path !== '/' && path !== '/zookeeper' && !path.startsWith('/zookeeper/'))
-          paths.push(path);
+        if (path !== '/' && !(isAll && isWithin(path, '/zookeeper'))) paths.push(path);
       }
     } catch (error) {
       if (!isZkError(error, 'NO_NODE')) throw error;

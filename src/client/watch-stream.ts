@@ -13,7 +13,7 @@
  */
 
 import { childOf, isZkError, type StatView, wireOf } from '../protocol/index.ts';
-import { type Deferred, deferred, onAbort } from '../support/index.ts';
+import { Backoff, type Deferred, deferred, onAbort } from '../support/index.ts';
 import type { Client } from './client.ts';
 import type { Core } from './core.ts';
 import { KnownNodes } from './known-nodes.ts';
@@ -48,6 +48,11 @@ export class WatchOverflowError extends Error {
 
 /** Nodes that are looked at at once. */
 const lookAtOnce = 64;
+/** A deadline that calls have is none of the stream's: it goes on through any outage that its session does. */
+const unbounded = { timeoutMs: Number.POSITIVE_INFINITY };
+/** What a server refuses in a moment of overload; after so many in a row the stream gives up. */
+const refusals = ['THROTTLED_OP', 'REQUEST_TIMEOUT', 'SESSION_MOVED'] as const;
+const refusalsMax = 10;
 const noNode = wireOf('NO_NODE');
 const noAuth = wireOf('NO_AUTH');
 
@@ -69,6 +74,9 @@ export class WatchStream implements AsyncIterableIterator<Change> {
   #epoch = 0;
   #nextEpoch = deferred();
   #isArmed = false;
+  /** Looks that were refused, since the last that was not. */
+  #refused = 0;
+  readonly #backoff = new Backoff({ firstMs: 50, maxMs: 5_000 });
   #toldZxid = 0n;
   /** Live changes that wait until those missed before them are known. */
   #held: Change[] | undefined;
@@ -200,18 +208,33 @@ export class WatchStream implements AsyncIterableIterator<Change> {
     while (this.#end === undefined) {
       const epoch = this.#epoch;
       try {
+        this.#beginLook(); // before the watch is set: what it tells at once is heard beside the look
         if (!this.#isArmed) await this.#arm();
         if (await this.#lookAround(epoch)) {
+          this.#refused = 0;
+          this.#backoff.reset();
           this.#ready.resolve();
           this.#release();
         }
       } catch (error) {
+        if (isZkError(error, ...refusals) && ++this.#refused <= refusalsMax) {
+          if (epoch === this.#epoch) await this.#rest();
+          continue;
+        }
         const isLinkOver = epoch !== this.#epoch || isZkError(error, 'CONNECTION_LOSS');
         const isRenewed = isZkError(error, 'SESSION_EXPIRED') && this.#willRenew;
         if (!isLinkOver && !isRenewed) this.#finish({ error });
       }
       if (this.#end === undefined && epoch === this.#epoch) await this.#nextEpoch.promise;
     }
+  }
+
+  /** For a moment, or until there is another link or the end. */
+  async #rest(): Promise<void> {
+    const waited = deferred();
+    const timer = this.#core.clock.after(this.#backoff.next(), () => waited.resolve());
+    await Promise.race([waited.promise, this.#nextEpoch.promise]);
+    timer.cancel();
   }
 
   get #willRenew(): boolean {
@@ -234,7 +257,7 @@ export class WatchStream implements AsyncIterableIterator<Change> {
     const full = this.#core.toServer(this.path);
     const { recursive } = this.#options;
     const request = { path: full, mode: recursive ? 1 : 0 };
-    await this.#core.call('addWatch', request, this.path, {}, (err) => {
+    await this.#core.call('addWatch', request, this.path, unbounded, (err) => {
       if (err !== 0) return;
       this.#core.watches.add(recursive ? 'recursive' : 'persistent', full, this.#listener);
       this.#isArmed = true;
@@ -274,16 +297,22 @@ export class WatchStream implements AsyncIterableIterator<Change> {
     this.#checkSize();
   }
 
-  /** Looks at every node there is, and learns what was missed. False when it was broken off. */
-  async #lookAround(epoch: number): Promise<boolean> {
+  #beginLook(): void {
     this.#known.beginLook(this.#toldZxid);
     // What a look that was broken off had held back is found again by this one.
     if (this.#known.hasLooked) this.#held = [];
+  }
+
+  /** Looks at every node there is, and learns what was missed. False when it was broken off. */
+  async #lookAround(epoch: number): Promise<boolean> {
     let paths = [this.path];
     while (paths.length > 0) {
       const batch = paths.slice(0, lookAtOnce);
       paths = paths.slice(lookAtOnce);
-      await Promise.all(batch.map((path) => this.#look(path, epoch, paths)));
+      // All of them: what one of a look that failed has to say is nothing to the next look.
+      const looks = batch.map((path) => this.#look(path, epoch, paths));
+      await Promise.allSettled(looks);
+      await Promise.all(looks);
       if (epoch !== this.#epoch || this.#end !== undefined) return false;
     }
     this.#known.endLook();
@@ -298,7 +327,7 @@ export class WatchStream implements AsyncIterableIterator<Change> {
         'getChildren2',
         { path: full, watch: false },
         path,
-        {},
+        unbounded,
         (err, response) => {
           if (epoch !== this.#epoch || this.#end !== undefined) return;
           if (err === noNode) this.#known.missing(path);

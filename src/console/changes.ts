@@ -6,8 +6,15 @@
  * changed that. What is deleted is kept for it, within limits; ephemeral nodes do not come back.
  */
 
-import type { CallOptions, Client, CreateMode } from '../client/index.ts';
-import { nameOf } from '../protocol/index.ts';
+import {
+  type CallOptions,
+  type Client,
+  type Created,
+  type CreateMode,
+  type CreateOptions,
+  isZkError,
+} from '../client/index.ts';
+import { nameOf, parentOf } from '../protocol/index.ts';
 import { paced } from '../support/index.ts';
 import { limits } from './api.ts';
 import type { AuditLog, Noted, Undo } from './audit.ts';
@@ -15,6 +22,7 @@ import { ConsoleError } from './console-error.ts';
 import {
   aclListing,
   bytesIn,
+  type Kept,
   keepNodes,
   listing,
   putAclsBack,
@@ -42,6 +50,14 @@ export interface By {
   readonly call: CallOptions;
 }
 
+interface Done {
+  readonly count?: number;
+  readonly before: AuditState | null;
+  readonly after: AuditState | null;
+  readonly undo?: Undo;
+  readonly isTooLarge?: boolean;
+}
+
 export class Changes {
   readonly #client: Client;
   readonly #audit: AuditLog;
@@ -63,25 +79,77 @@ export class Changes {
     by: By,
   ): Promise<ChangedView> {
     const data = Buffer.from(input.data, 'base64');
-    return this.#noting('create', input.path, by, async () => {
-      const { path, stat } = await this.#client.create(input.path, {
-        ...by.call,
-        data,
-        mode: input.mode,
-        parents: input.parents,
-        ...(input.ttlMs !== undefined && { ttlMs: input.ttlMs }),
-        ...(input.acl !== undefined && { acl: aclOf(input.acl) }),
-      });
-      const undo = wayBack(path, 0, () => this.#client.delete(path, { version: 0 }));
-      // Servers before 3.5 tell no Stat of what they made.
-      return {
-        path,
-        stat: stat ? statView(stat) : null,
-        before: null,
-        after: stateOf(data, 0),
-        undo,
-      };
-    });
+    const above: Written[] = [];
+    return this.#noting(
+      'create',
+      input.path,
+      by,
+      async () => {
+        const options = {
+          ...by.call,
+          data,
+          mode: input.mode,
+          ...(input.ttlMs !== undefined && { ttlMs: input.ttlMs }),
+          ...(input.acl !== undefined && { acl: aclOf(input.acl) }),
+        };
+        const { path, stat } = input.parents
+          ? await this.#createBelow(input.path, options, above)
+          : await this.#client.create(input.path, options);
+        const paths = [...above.map((one) => one.path), path];
+        const back =
+          takeBack(this.#client, [...above, { path, data, before: null, version: 0 }]) ?? undefined;
+        // Servers before 3.5 tell no Stat of what they made.
+        return {
+          path,
+          stat: stat ? statView(stat) : null,
+          count: paths.length,
+          before: null,
+          after: stateOf(data, 0),
+          ...(back && { undo: wayBack(path, 0, back, { client: this.#client, paths }) }),
+        };
+      },
+      () => this.#doneOf(input.path, above),
+    );
+  }
+
+  /** As `create` with `parents`; what it made above is put into `made`, so that it can be taken back. */
+  async #createBelow(path: string, options: CreateOptions, made: Written[]): Promise<Created> {
+    try {
+      return await this.#client.create(path, options);
+    } catch (error) {
+      if (!isZkError(error, 'NO_NODE')) throw error;
+    }
+    const { data: _, mode: __, ttlMs: ___, ...inherited } = options;
+    const missing: string[] = [];
+    for (let at = parentOf(path); at !== null && at !== '/'; at = parentOf(at)) {
+      if ((await this.#client.exists(at, options)) !== null) break;
+      missing.unshift(at);
+    }
+    for (const at of missing) {
+      try {
+        await this.#client.create(at, inherited);
+        made.push({ path: at, data: null, before: null, version: 0 });
+      } catch (error) {
+        if (!isZkError(error, 'NODE_EXISTS')) throw error;
+      }
+    }
+    return await this.#client.create(path, options);
+  }
+
+  /** What was written, with its way back: all of a change, or what it came to before it failed. */
+  #doneOf(path: string, written: readonly Written[]): Done {
+    const back = written.length === 0 ? undefined : takeBack(this.#client, written);
+    const old = written.flatMap(({ path: at, before }) =>
+      before === null ? [] : [{ path: at, data: before.data }],
+    );
+    const left = { client: this.#client, paths: written.map((one) => one.path) };
+    return {
+      count: written.length,
+      before: listing(old),
+      after: listing(written),
+      ...(back === null && { isTooLarge: true }),
+      ...(back && { undo: wayBack(path, bytesIn(written), back, left) }),
+    };
   }
 
   async set(input: { path: string; data: string; version: number }, by: By): Promise<ChangedView> {
@@ -90,8 +158,11 @@ export class Changes {
     return this.#noting('set', path, by, async () => {
       const before = await this.#client.get(path, by.call);
       const stat = await this.#client.set(path, data, { ...by.call, version });
-      const undo = wayBack(path, before.stat.dataLength, () =>
-        this.#client.set(path, before.data, { version: stat.version }),
+      const undo = wayBack(
+        path,
+        before.stat.dataLength,
+        () => this.#client.set(path, before.data, { version: stat.version }),
+        { client: this.#client, paths: [path] },
       );
       return {
         path,
@@ -121,8 +192,11 @@ export class Changes {
       const before = await this.#client.getAcl(path, by.call);
       const acl = aclOf(input.acl, before.acl);
       const stat = await this.#client.setAcl(path, acl, { ...by.call, version });
-      const undo = wayBack(path, 0, () =>
-        this.#client.setAcl(path, before.acl, { version: stat.aversion }),
+      const undo = wayBack(
+        path,
+        0,
+        () => this.#client.setAcl(path, before.acl, { version: stat.aversion }),
+        { client: this.#client, paths: [path] },
       );
       return {
         path,
@@ -174,7 +248,12 @@ export class Changes {
         after: aclListing(changed.map((node) => ({ ...node, acl }))),
         ...(back === undefined
           ? { isTooLarge: true }
-          : { undo: wayBack(path, bytesIn(kept!), () => putAclsBack(this.#client, back)) }),
+          : {
+              undo: wayBack(path, bytesIn(kept!), () => putAclsBack(this.#client, back), {
+                client: this.#client,
+                paths: back.map((node) => node.path),
+              }),
+            }),
       };
     });
   }
@@ -238,28 +317,32 @@ export class Changes {
     const tops = topmost(paths);
     const shown = tops.length === 1 ? tops[0]! : `${tops[0]} and ${tops.length - 1} more`;
     let deleted = 0;
-    const changed = await this.#noting('delete', shown, by, async () => {
+    /** What is gone of what was kept. */
+    let kept: readonly Kept[] | null = null;
+    const gone: Kept[] = [];
+    const done = (): Done => {
+      const [first] = gone;
+      const before = gone.length === 1 ? stateOf(first!.data, null) : listing(gone);
+      const back = () => putBack(this.#client, gone);
+      return {
+        count: deleted,
+        before,
+        after: null,
+        ...(kept === null && { isTooLarge: true }),
+        ...(first && { undo: wayBack(tops[0]!, bytesIn(gone), back) }),
+      };
+    };
+    const work = async () => {
       const preview = await this.preview(paths, by.call);
       this.#confirm(preview, confirm, count, 'delete');
-      const kept = await keepNodes(this.#client, tops, preview.count, by.call);
-      for (const path of tops) deleted += await this.#client.deleteRecursive(path, by.call);
-      const first = kept?.[0];
-      return {
-        path: shown,
-        stat: null,
-        count: deleted,
-        before:
-          first === undefined
-            ? null
-            : kept!.length === 1
-              ? stateOf(first.data, null)
-              : listing(kept!),
-        after: null,
-        ...(kept === null
-          ? { isTooLarge: true }
-          : { undo: wayBack(tops[0]!, bytesIn(kept), () => putBack(this.#client, kept)) }),
-      };
-    });
+      kept = await keepNodes(this.#client, tops, preview.count, by.call);
+      for (const path of tops) {
+        deleted += await this.#client.deleteRecursive(path, by.call);
+        gone.push(...(kept ?? []).filter((node) => `${node.path}/`.startsWith(`${path}/`)));
+      }
+      return { path: shown, stat: null, ...done() };
+    };
+    const changed = await this.#noting('delete', shown, by, work, done);
     return { ...changed, count: deleted };
   }
 
@@ -306,36 +389,28 @@ export class Changes {
     if (input.onConflict === 'fail' && others.length > 0) {
       throw new ConsoleError('CONFLICT', `${others.length} nodes are there with other data`);
     }
-    await this.#noting('import', input.path, by, async () => {
-      const written: Written[] = [];
-      for (const { path, data, acl } of fresh) {
-        await this.#client.create(path, { ...by.call, data, parents: true, ...(acl && { acl }) });
-        written.push({ path, data, before: null, version: 0 });
-      }
-      for (const { path, data } of overwritten) {
-        const before = there.get(path)!;
-        const { version } = await this.#client.set(path, data, {
-          ...by.call,
-          version: before.version,
-        });
-        written.push({ path, data, before, version });
-      }
-      const back = takeBack(this.#client, written);
-      return {
-        path: input.path,
-        stat: null,
-        count: written.length,
-        before: listing(
-          written.flatMap(({ path, before }) =>
-            before === null ? [] : [{ path, data: before.data }],
-          ),
-        ),
-        after: listing(written),
-        ...(back === null
-          ? { isTooLarge: true }
-          : { undo: wayBack(input.path, bytesIn(written), back) }),
-      };
-    });
+    const written: Written[] = [];
+    await this.#noting(
+      'import',
+      input.path,
+      by,
+      async () => {
+        for (const { path, data, acl } of fresh) {
+          await this.#createBelow(path, { ...by.call, data, ...(acl && { acl }) }, written);
+          written.push({ path, data, before: null, version: 0 });
+        }
+        for (const { path, data } of overwritten) {
+          const before = there.get(path)!;
+          const { version } = await this.#client.set(path, data, {
+            ...by.call,
+            version: before.version,
+          });
+          written.push({ path, data, before, version });
+        }
+        return { path: input.path, stat: null, ...this.#doneOf(input.path, written) };
+      },
+      () => this.#doneOf(input.path, written),
+    );
     return { ...view, done: true };
   }
 
@@ -356,15 +431,9 @@ export class Changes {
     action: Noted['action'],
     path: string,
     { who }: By,
-    work: () => Promise<{
-      path: string;
-      stat: StatView | null;
-      count?: number;
-      before: AuditState | null;
-      after: AuditState | null;
-      undo?: Undo;
-      isTooLarge?: boolean;
-    }>,
+    work: () => Promise<{ path: string; stat: StatView | null } & Done>,
+    /** Where it fails: what it had done until then. */
+    partly?: () => Done,
   ): Promise<ChangedView> {
     try {
       const { undo, isTooLarge, stat, count = 1, ...done } = await work();
@@ -376,18 +445,36 @@ export class Changes {
       return { path: done.path, stat, audit: entry.id };
     } catch (error) {
       const note = error instanceof Error ? error.message : String(error);
-      const nothing = { count: 0, before: null, after: null, undo: 'no' } as const;
-      this.#audit.add({ action, path, who, ok: false, note, ...nothing });
+      const nothing: Done = { before: null, after: null };
+      const { undo, isTooLarge, count = 0, ...done } = partly?.() ?? nothing;
+      const way = undo ? 'possible' : isTooLarge && count > 0 ? 'tooLarge' : 'no';
+      this.#audit.add({ action, path, who, ok: false, note, count, undo: way, ...done }, undo);
       throw error;
     }
   }
 }
 
-/** It is run for another request than the one that made it, so that it has no signal of that. */
-export function wayBack(path: string, bytes: number, work: () => Promise<unknown>): Undo {
+/**
+ * It is run for another request than the one that made it, so that it has no signal of that.
+ *
+ * `left` is what the change wrote: a node that was deleted and made anew since has the versions of its
+ * beginning again, and only its czxid tells it from ours.
+ */
+export function wayBack(
+  path: string,
+  bytes: number,
+  work: () => Promise<unknown>,
+  left?: { readonly client: Client; readonly paths: readonly string[] },
+): Undo {
+  const zxid = left?.client.lastZxid ?? 0n;
   return {
     bytes,
     async run() {
+      for (const at of left?.paths ?? []) {
+        const stat = await left!.client.exists(at);
+        if (stat === null || stat.czxid <= zxid) continue;
+        throw new ConsoleError('CONFLICT', `${at}: somebody deleted it since, and made another`);
+      }
       await work();
       return { path };
     },

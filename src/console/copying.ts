@@ -154,7 +154,8 @@ export class Copying {
     if (written.length === 0 || isAcl) return undefined;
     if (written.length > undoNodesMax || bytes > undoBytesMax) return undefined;
     const { client } = this.#sources;
-    return wayBack(path, bytes, () => takeBack(client, written));
+    const paths = written.map((one) => one.path);
+    return wayBack(path, bytes, () => takeBack(client, written), { client, paths });
   }
 }
 

@@ -104,17 +104,19 @@ export class ShellWitness {
   #wayBack(path: string, before: Look, after: NonNullable<Look>): Undo | undefined {
     const client = this.#client;
     const { version } = after.stat;
-    if (before === null) return wayBack(path, 0, () => client.delete(path, { version }));
+    const left = { client, paths: [path] };
+    if (before === null) return wayBack(path, 0, () => client.delete(path, { version }), left);
     const isSet = version === before.stat.version + 1;
     const isAcl = after.acl.stat.aversion === before.acl.stat.aversion + 1;
     if (isSet === isAcl) return undefined; // nothing changed, or more than one line does
     if (isSet && after.stat.czxid === before.stat.czxid) {
       const { data } = before;
-      return wayBack(path, data?.length ?? 0, () => client.set(path, data, { version }));
+      const bytes = data?.length ?? 0;
+      return wayBack(path, bytes, () => client.set(path, data, { version }), left);
     }
     const { acl } = before.acl;
-    const left = { version: after.acl.stat.aversion };
-    return isAcl ? wayBack(path, 0, () => client.setAcl(path, acl, left)) : undefined;
+    const aclLeft = { version: after.acl.stat.aversion };
+    return isAcl ? wayBack(path, 0, () => client.setAcl(path, acl, aclLeft), left) : undefined;
   }
 }
 

@@ -208,6 +208,8 @@ async function answer(
     };
     const result = await route.run(desk, ask);
     if (result instanceof Response) {
+      // Of an answer to HEAD nobody takes the body, nor lets it go.
+      if (asking.method === 'HEAD') await result.body?.cancel();
       for (const [name, value] of Object.entries(safeHeaders)) result.headers.set(name, value);
       return result;
     }

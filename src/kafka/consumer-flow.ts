@@ -45,8 +45,9 @@ export class PartitionFlow {
   #taken = deferred();
   #handed: RecordBatch | undefined;
   #idle = deferred();
-  /** Asked for by `seek`, before there is a reader. */
+  /** Asked for by `seek`, or where a reader that failed stood; kept until there is a reader there. */
   #seekTo: bigint | undefined;
+  #seeks = 0;
   #done: bigint | null = null;
 
   constructor(owned: OwnedPartition, options: FlowOptions) {
@@ -135,6 +136,7 @@ export class PartitionFlow {
 
   /** The next batch begins here. What is in somebody's hands is not recalled. */
   seek(offset: bigint): void {
+    this.#seeks += 1;
     this.#ready = undefined;
     this.#error = undefined;
     if (this.#reader === undefined) this.#seekTo = offset;
@@ -149,19 +151,28 @@ export class PartitionFlow {
     this.#taken.resolve();
     const reader = this.#reader;
     this.#reader = undefined;
-    await reader?.close();
+    await this.#shut(reader);
+  }
+
+  /** A reader that fails to close is a trouble of its own, and stops nothing else. */
+  async #shut(reader: PartitionReader | undefined): Promise<void> {
+    try {
+      await reader?.close();
+    } catch (error) {
+      this.#options.onTrouble(this, error);
+    }
   }
 
   async #run(): Promise<void> {
     const { signal } = this.#life;
     while (!signal.aborted) {
       try {
-        this.#reader ??= await this.#open();
+        if (this.#reader === undefined) await this.#open();
         if (signal.aborted) {
           await this.stop();
           return;
         }
-        if (await this.#readOn(this.#reader)) return;
+        await this.#readOn(this.#reader!);
         this.#backoff.reset();
       } catch (error) {
         await this.#recover(error);
@@ -169,15 +180,15 @@ export class PartitionFlow {
     }
   }
 
-  /** One batch, and waits until it is taken. True: there will be no more. */
-  async #readOn(reader: PartitionReader): Promise<boolean> {
+  /** One batch, and waits until it is taken; at the end of the partition, until it is moved. */
+  async #readOn(reader: PartitionReader): Promise<void> {
+    const seeks = this.#seeks;
     const { value, done } = await reader.next();
-    if (done || this.#life.signal.aborted) return true;
-    // Moved while it was read: what came belongs to where we were.
-    if (reader.position !== value.nextOffset) return false;
+    if (this.#life.signal.aborted) return;
+    // Moved while it was read: what came, or its end, belongs to where we were.
+    if (done ? this.#seeks !== seeks : reader.position !== value.nextOffset) return;
     this.#ready = value;
     await this.#untilTaken();
-    return false;
   }
 
   async #untilTaken(): Promise<void> {
@@ -186,22 +197,20 @@ export class PartitionFlow {
     await this.#taken.promise;
   }
 
-  async #open(): Promise<PartitionReader> {
+  async #open(): Promise<void> {
     const { source, start, startFrom } = this.#options;
     const { signal } = this.#life;
-    const committed = this.#seekTo ?? this.#done ?? (await start(this.owned));
-    this.#seekTo = undefined;
-    if (committed === null && startFrom === 'none') {
+    const known = this.#seekTo ?? this.#done ?? (await start(this.owned));
+    const seeks = this.#seeks;
+    const at = this.#seekTo ?? known; // a seek may have come meanwhile
+    if (at === null && startFrom === 'none') {
       throw new NoOffset(this.owned);
     }
-    const reader = await this.#openAt(
-      committed ?? (startFrom as 'earliest' | 'latest'),
-      signal,
-      source,
-    );
+    const reader = await this.#openAt(at ?? (startFrom as 'earliest' | 'latest'), signal, source);
+    this.#reader = reader;
     if (this.#isPaused) reader.pause();
-    if (this.#seekTo !== undefined) reader.seek(this.#seekTo);
-    return reader;
+    if (this.#seeks !== seeks) reader.seek(this.#seekTo!);
+    this.#seekTo = undefined;
   }
 
   async #openAt(
@@ -237,7 +246,7 @@ export class PartitionFlow {
     if (reader !== undefined) {
       // What was read ahead is not lost: it goes on where the reader stood, or where it ran out of range.
       if (!isReaderError(error, 'OFFSET_OUT_OF_RANGE')) this.#seekTo = reader.position;
-      await reader.close();
+      await this.#shut(reader);
     }
     await pause(this.#options.clock, this.#backoff.next(), signal);
   }

@@ -80,7 +80,10 @@ export class Consumer extends EventEmitter<ConsumerEvents> {
     this.#member = new GroupMember(client, options, {
       assigned: (owned) => this.#assigned(owned),
       releasing: (owned) => this.#releasing(owned),
-      changed: (state) => this.emit('state', state),
+      changed: (state) => {
+        this.emit('state', state);
+        this.#match(); // what was ready for one thread may be another's now
+      },
       problem: onProblem,
       failed: (error) => this.#finish({ error }),
     });
@@ -180,6 +183,8 @@ export class Consumer extends EventEmitter<ConsumerEvents> {
       this.#lookAgain();
       return;
     }
+    // Paused or moved since they came here: they come again when they are ready.
+    for (const flow of this.#ready) if (!flow.isReady) this.#ready.delete(flow);
     for (const waiter of this.#waiters) {
       const flow = [...this.#ready].find(
         ({ owned }) =>
@@ -187,7 +192,6 @@ export class Consumer extends EventEmitter<ConsumerEvents> {
       );
       if (flow === undefined) continue;
       this.#ready.delete(flow);
-      if (!flow.isReady) continue;
       this.#waiters.delete(waiter);
       this.#hand(flow, waiter);
     }

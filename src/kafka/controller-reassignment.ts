@@ -189,10 +189,13 @@ export class Reassignments {
   }
 
   async #write({ topic, partition }: TopicPartition, set: ReplicaSet): Promise<void> {
-    const known = this.#context.topics.get(topic)!;
-    const partitions = new Map(known.partitions).set(partition, set);
-    const assignment = { version: topicVersionNewest, topicId: known.topicId, partitions };
-    if (!(await this.#store.setTopic(topic, assignment))) {
+    const { topicId, partitions: known } = this.#context.topics.get(topic)!;
+    const written = await this.#store.changeTopic(topic, ({ partitions }) => ({
+      version: topicVersionNewest,
+      topicId,
+      partitions: new Map([...partitions, ...known, [partition, set]]),
+    }));
+    if (written === null) {
       throw new Error(`topic ${topic} is gone while its partition ${partition} was reassigned`);
     }
   }

@@ -129,6 +129,32 @@ export class ControllerStore {
     }
   }
 
+  /**
+   * Changes what stands in a topic's node, to which somebody else may just have added partitions: these
+   * stay. Null: there is no such topic, or none that can be read.
+   */
+  async changeTopic(
+    topic: string,
+    change: (now: TopicAssignment) => TopicAssignment,
+  ): Promise<TopicAssignment | null> {
+    const path = layout08.topic.at({ topic });
+    for (let tries = 1; ; tries++) {
+      const node = await this.get(path);
+      const now = node && layout08.topic.tryParse(node.data, path, this.#onProblem);
+      if (node === null || now === null) return null;
+      const next = change(now);
+      try {
+        const data = layout08.topic.format(next)!;
+        await this.fenced([{ op: 'set', path, data, version: node.stat.version }]);
+        return next;
+      } catch (error) {
+        // A reply was lost, or it has changed: either is seen by reading it again.
+        const isOld = isZkError(error, 'BAD_VERSION') || isZkError(error, 'NO_NODE');
+        if (!isOld || tries === writeTriesMax) throw error;
+      }
+    }
+  }
+
   /** Whether it is there now; false: there is no such topic. */
   async setTopic(topic: string, assignment: TopicAssignment): Promise<boolean> {
     return this.set(layout08.topic.at({ topic }), layout08.topic.format(assignment)!);

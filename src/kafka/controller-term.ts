@@ -19,7 +19,7 @@ import type { OnProblem } from './layout.ts';
 import { layout08 } from './layout-08.ts';
 import { partitionKey, type TopicPartition } from './layout-admin.ts';
 import { layoutDrover } from './layout-drover.ts';
-import { type ReplicaSet, topicVersionNewest } from './layout-topic.ts';
+import { type ReplicaSet, type TopicAssignment, topicVersionNewest } from './layout-topic.ts';
 import { OneShotWatches } from './one-shot-watches.ts';
 import { newTopicId } from './topic-names.ts';
 
@@ -320,15 +320,21 @@ export class ControllerTerm {
   async #readTopics(topics: readonly string[]): Promise<void> {
     await this.store.inTurn(topics, async (topic) => {
       const read = await this.store.topic(topic, this.#hearTopic(topic));
+      const needsId = this.#options.topicIds && read !== null && read.topicId === null;
+      const known = needsId ? await this.#giveId(topic) : read;
       // One that cannot be read has no partitions, and can at least be deleted.
-      const id = read?.topicId ?? null;
-      const partitions = read?.partitions ?? new Map<number, ReplicaSet>();
-      const topicId = id ?? (this.#options.topicIds && read !== null ? newTopicId() : null);
-      if (topicId !== id) {
-        await this.store.setTopic(topic, { version: topicVersionNewest, topicId, partitions });
-      }
-      this.context.putTopic(topic, topicId, partitions);
+      const partitions = known?.partitions ?? new Map<number, ReplicaSet>();
+      this.context.putTopic(topic, known?.topicId ?? null, partitions);
     });
+  }
+
+  #giveId(topic: string): Promise<TopicAssignment | null> {
+    const topicId = newTopicId();
+    return this.store.changeTopic(topic, ({ partitions, topicId: id }) => ({
+      version: topicVersionNewest,
+      topicId: id ?? topicId,
+      partitions,
+    }));
   }
 
   async #readStates(partitions: readonly TopicPartition[]): Promise<void> {

@@ -178,6 +178,7 @@ export class Controller extends EventEmitter<ControllerEvents> {
       if ((await this.#seat()) !== 'free') return;
       this.#move({ name: 'electing' });
       await this.#options.beforeElection?.();
+      if (this.#closing) return;
       const won = await this.#run();
       if (won === null) {
         this.#move({ name: 'standby', controller: null });
@@ -199,17 +200,29 @@ export class Controller extends EventEmitter<ControllerEvents> {
       if (this.#term) this.#resign('its node is gone');
       return 'free';
     }
-    const isOurs = stat.ephemeralOwner === this.#client.sessionId;
+    const holder = await this.#holder(path);
+    const isOurs = this.#isOurs(stat.ephemeralOwner, holder);
     if (isOurs && this.#term) return 'taken';
     if (isOurs) {
       await this.#client.delete(path, { version: stat.version }).catch(ignoreGone);
       return this.#seat(); // left by a term of ours that ended without it
     }
     if (this.#term) this.#resign('another was elected');
-    const node = await this.#client.get(path).catch(ignoreGone);
-    const holder = node ? layout08.controller.tryParse(node.data, path, this.#tell) : null;
-    this.#move({ name: 'standby', controller: holder?.brokerId ?? null });
+    this.#move({ name: 'standby', controller: holder });
     return 'taken';
+  }
+
+  /** The broker that the node names. Null: none can be read there. */
+  async #holder(path: string): Promise<number | null> {
+    const node = await this.#client.get(path).catch(ignoreGone);
+    const holder = node && layout08.controller.tryParse(node.data, path, this.#tell);
+    return holder?.brokerId ?? null;
+  }
+
+  /** One client may serve several brokers: a node of its session that names another is that one's. */
+  #isOurs(session: bigint | undefined, holder: number | null): boolean {
+    if (session !== this.#client.sessionId) return false;
+    return holder === null || holder === this.#options.brokerId;
   }
 
   /** Node and epoch in one multi. Null: somebody else was faster. */
@@ -236,7 +249,7 @@ export class Controller extends EventEmitter<ControllerEvents> {
     // Perhaps it was us, and only the reply was lost.
     const seat = await this.#client.exists(layout08.controller.at());
     const now = await this.#client.get(path);
-    const isOurs = seat?.ephemeralOwner === this.#client.sessionId;
+    const isOurs = this.#isOurs(seat?.ephemeralOwner, await this.#holder(layout08.controller.at()));
     if (!isOurs || now.stat.version !== before.stat.version + 1) return null;
     return { epoch, epochVersion: now.stat.version };
   }
@@ -272,6 +285,7 @@ export class Controller extends EventEmitter<ControllerEvents> {
       });
     });
     this.#term = { run, end };
+    if (this.#closing) return; // whoever closes waits for us, and gives up what was won
     this.#logger.info({ epoch, brokerId: term.brokerId }, 'elected controller');
     await run.failover();
     if (end.signal.aborted) return;
@@ -364,12 +378,13 @@ export class Controller extends EventEmitter<ControllerEvents> {
     this.#client.off('session', this.#sessionBegan);
     this.#stopHearing();
     this.#again?.cancel();
-    const term = this.#term;
+    this.#balancing?.cancel();
     const gone = new ControllerMovedError('the controller was closed');
+    // An election under way may be won yet: only then is it known what there is to give up.
+    this.#turns.clear(gone);
+    await this.#turns.idle();
+    const term = this.#term;
     if (term !== undefined) {
-      this.#balancing?.cancel();
-      this.#turns.clear(gone);
-      await this.#turns.idle();
       await this.#leaveSeat(term.run);
       this.#resign('it was closed');
       await term.run.close();

@@ -27,12 +27,16 @@ export async function awaitTurn(
 ): Promise<Turn> {
   const { path: mine } = await stand(client, path, data, signal);
   const sessionId = client.sessionId;
+  // As often as it takes: left behind it would be the first in line for as long as the session lasts,
+  // and nobody would plan, not even we, who would wait behind it.
   const leave = async () => {
-    if (client.sessionId !== sessionId) return; // it went with its session
-    try {
-      await client.delete(mine); // its name is unique, so it is ours
-    } catch (error) {
-      if (!isZkError(error, 'NO_NODE', 'CONNECTION_LOSS', 'SESSION_EXPIRED')) throw error;
+    while (client.sessionId === sessionId) {
+      try {
+        return await client.delete(mine); // its name is unique, so it is ours
+      } catch (error) {
+        if (isZkError(error, 'NO_NODE', 'SESSION_EXPIRED')) return; // or it went with its session
+        if (!isZkError(error) || !(error.retryable || error.outcomeUnknown)) throw error;
+      }
     }
   };
   try {

@@ -87,6 +87,7 @@ export class GroupMember {
   /** False while a plan is waited for. */
   #isPlanned = true;
   #running: Promise<void> | undefined;
+  #planning: Promise<void> | undefined;
   #stopHearing = () => {};
 
   constructor(client: GroupClient, options: GroupMemberOptions, hooks: GroupMemberHooks) {
@@ -209,6 +210,7 @@ export class GroupMember {
     if (this.#life.signal.aborted) return this.#running;
     this.#life.abort();
     await this.#running;
+    await this.#planning;
     await this.#holdings.close();
     await this.#follower?.close();
     await this.#view.close();
@@ -271,7 +273,7 @@ export class GroupMember {
     );
     this.#sessionId = sessionId;
     this.#decide('joined');
-    if (this.#planner !== undefined && isNew) void this.#plan(session);
+    if (this.#planner !== undefined && isNew) this.#planning = this.#plan(session);
   }
 
   /** At once, on the spot: from this moment on nothing of it is ours. */
@@ -355,6 +357,7 @@ export class GroupMember {
       const wanted = await this.#follower.read();
       if (wanted === null && !(await this.#isRegistered())) return this.#joinAgain(session);
       this.#isPlanned = wanted !== null;
+      if (wanted === null) this.#planner!.reload(); // not planned yet, or deleted by somebody
       return { wanted: wanted ?? new Map() };
     }
     const input = await this.#view.read();

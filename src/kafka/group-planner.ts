@@ -49,6 +49,7 @@ export class GroupPlanner {
   readonly #options: PlannerOptions;
   readonly #wakeup = new Wakeup();
   #isDirty = false;
+  #needsLoad = false;
 
   constructor(client: GroupClient, options: PlannerOptions) {
     this.#client = client;
@@ -59,6 +60,12 @@ export class GroupPlanner {
   changed(): void {
     this.#isDirty = true;
     this.#wakeup.ring();
+  }
+
+  /** What was planned may not be there any more: it is read again before it is planned anew. */
+  reload(): void {
+    this.#needsLoad = true;
+    this.changed();
   }
 
   /** Stands for election, plans when it is its turn; until the signal aborts, or the session ends. */
@@ -83,7 +90,6 @@ export class GroupPlanner {
     const { epoch, version } = await this.#begin();
     onLeading(epoch);
     let plan = await this.#load();
-    let needsLoad = false;
     this.changed();
     for (let isFirst = true; ; isFirst = false) {
       await this.#wakeup.rung(signal);
@@ -92,15 +98,13 @@ export class GroupPlanner {
       if (!this.#isDirty) continue;
       this.#isDirty = false;
       try {
-        if (needsLoad) plan = await this.#load();
-        needsLoad = false;
+        if (this.#needsLoad) plan = await this.#load();
         const input = await this.#options.view.read();
         plan = await this.#write(plan, this.#compute(input, plan), epoch, version);
       } catch (error) {
         // What was written of it is not known: read it all again, then go on.
         if (!isZkError(error, 'CONNECTION_LOSS', 'NO_NODE', 'NODE_EXISTS')) throw error;
-        needsLoad = true;
-        this.changed();
+        this.reload();
       }
     }
   }
@@ -124,7 +128,10 @@ export class GroupPlanner {
   /** Every part as it was planned last. */
   async #load(): Promise<Plan> {
     const { group, onProblem } = this.#options;
-    const names = await this.#client.children(planLayout.members.at({ group }));
+    this.#needsLoad = false;
+    const names = await this.#client.children(planLayout.members.at({ group })).catch((error) => {
+      throw isZkError(error, 'NO_NODE') ? new Deposed() : error; // the whole plan was deleted: begin anew
+    });
     const plan: Plan = new Map();
     const read = async (consumer: string) => {
       const path = planLayout.memberPlan.at({ group, consumer });

@@ -103,8 +103,16 @@ export class GroupView {
         this.#options.onChange('members');
       });
     this.#listener = listener;
-    // Sorted here, once: assignors sort by it again for each topic, which is quick when it is done.
-    return (await this.#client.children(path, { watch: listener })).sort();
+    for (;;) {
+      try {
+        // Sorted here, once: assignors sort by it again for each topic, which is quick when it is done.
+        return (await this.#client.children(path, { watch: listener })).sort();
+      } catch (error) {
+        if (!isZkError(error, 'NO_NODE')) throw error;
+      }
+      // Somebody deleted the group: nobody is in it until the first registers again.
+      if ((await this.#client.exists(path, { watch: listener })) === null) return [];
+    }
   }
 
   async #read(id: string, found: Map<string, ConsumerRegistration>): Promise<void> {

@@ -15,7 +15,7 @@ import type { Clock } from '../support/index.ts';
 import { dropWatch, type GroupClient } from './group-client.ts';
 import { layout08 } from './layout-08.ts';
 import type { NotOwnerReason, OwnedPartition } from './owned-partition.ts';
-import type { Blocked, Ownership } from './ownership.ts';
+import type { Blocked, Claimed, Ownership } from './ownership.ts';
 import { keyOf, type PartitionId, partitionOf } from './partition.ts';
 
 /** Partition keys, and the thread for each. */
@@ -59,6 +59,8 @@ export class Holdings {
   readonly #blocked = new Map<string, Waiting>();
   /** Ours, but their node has changed: to be looked at. */
   readonly #suspect = new Set<string>();
+  /** Claims, with their threads, that failed half way: a node of ours may stand there unknown. */
+  readonly #unsure = new Map<string, string>();
   readonly #releases = new Map<string, Promise<void>>();
   readonly #ownersWatches = new Map<string, Listener>();
   #target: Target = { wanted: new Map() };
@@ -87,7 +89,9 @@ export class Holdings {
   }
 
   get isSettled(): boolean {
-    return this.#blocked.size === 0 && this.#releases.size === 0 && this.#short === 0;
+    // What was in the way may be gone since it was last looked for, and not be ours yet.
+    const isOwed = 'wanted' in this.#target && this.#isOwed(this.#target.wanted);
+    return this.#blocked.size + this.#releases.size + this.#short === 0 && !isOwed;
   }
 
   owned(id: PartitionId): OwnedPartition | undefined {
@@ -109,6 +113,7 @@ export class Holdings {
   /** One round towards the target. Rejects when the server could not be asked; then ask again. */
   async reconcile(): Promise<void> {
     await this.#lookAtSuspects();
+    await this.#lookAtUnsure(async (owned) => this.#take(owned));
     const target = this.#target;
     if ('wanted' in target) await this.#reconcileWanted(target.wanted);
     else await this.#reconcileShares(target.shares);
@@ -134,6 +139,11 @@ export class Holdings {
     await inTurns(due, claimsAtOnce, ([key, thread]) => this.#claim(partitionOf(key), thread));
   }
 
+  #isOwed(wanted: Wanted): boolean {
+    for (const key of wanted.keys()) if (!this.#held.has(key)) return true;
+    return false;
+  }
+
   /** Another thread of ours reads it from now on: nothing is let go of. */
   async #hand(owned: OwnedPartition, thread: string): Promise<void> {
     try {
@@ -152,12 +162,31 @@ export class Holdings {
 
   async #claim(id: PartitionId, thread: string): Promise<void> {
     const key = keyOf(id);
-    const result = await this.#options.ownership.claim(id, thread);
+    const result = await this.#tryToClaim(id, thread);
     if (result === null) this.#options.kick();
     else if ('owned' in result) this.#take(result.owned);
     else if (this.#options.ownership.isWatched(id)) {
       this.#blocked.set(key, { ...result.blocked, sinceMs: this.#options.clock.wallMs() });
     } else this.#options.kick(); // gone while we were told of it: nothing is left to wait for
+  }
+
+  async #tryToClaim(id: PartitionId, thread: string): Promise<Claimed | null> {
+    this.#unsure.set(keyOf(id), thread);
+    const result = await this.#options.ownership.claim(id, thread);
+    this.#unsure.delete(keyOf(id));
+    return result;
+  }
+
+  /** What is found to be ours is taken: if it is not due any more it is let go of like all else. */
+  async #lookAtUnsure(take: (owned: OwnedPartition) => Promise<void>): Promise<void> {
+    const { ownership } = this.#options;
+    for (const [key, thread] of [...this.#unsure]) {
+      const id = partitionOf(key);
+      const found = await ownership.look(id, thread);
+      if (found !== null && 'owned' in found) await take(found.owned);
+      else await ownership.forget(id);
+      this.#unsure.delete(key);
+    }
   }
 
   #take(owned: OwnedPartition): void {
@@ -216,7 +245,7 @@ export class Holdings {
       .map((thread, i) => ({ thread, partition: order[i]! }));
     let taken = 0;
     await inTurns(tries, claimsAtOnce, async ({ thread, partition }) => {
-      const result = await this.#options.ownership.claim({ topic, partition }, thread);
+      const result = await this.#tryToClaim({ topic, partition }, thread);
       if (result === null) this.#options.kick();
       else if ('owned' in result) {
         taken += 1;
@@ -290,11 +319,15 @@ export class Holdings {
         return await ownership.release(owned);
       } catch (error) {
         onError(error);
-        await new Promise<void>((resolve) => {
-          clock.after(releaseRetryMs, resolve);
-        });
+        await this.#waitToRetry();
       }
     }
+  }
+
+  #waitToRetry(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#options.clock.after(releaseRetryMs, resolve);
+    });
   }
 
   async #lookAtSuspects(): Promise<void> {
@@ -317,6 +350,7 @@ export class Holdings {
     for (const owned of [...this.#held.values()]) this.#lose(owned, 'sessionOver');
     this.#blocked.clear();
     this.#suspect.clear();
+    this.#unsure.clear();
     this.#ownersWatches.clear();
     this.#options.ownership.forgetAll();
   }
@@ -326,6 +360,15 @@ export class Holdings {
     this.#target = { wanted: new Map() };
     for (const owned of [...this.#held.values()]) this.#release(owned);
     await Promise.all(this.#releases.values());
+    // Until it is known, or the session is over and everything forgotten.
+    while (this.#unsure.size > 0) {
+      try {
+        await this.#lookAtUnsure((owned) => this.#options.ownership.release(owned));
+      } catch (error) {
+        this.#options.onError(error);
+        await this.#waitToRetry();
+      }
+    }
     for (const topic of [...this.#ownersWatches.keys()]) await this.#unwatchOwners(topic);
     this.#blocked.clear();
     await this.#options.ownership.close();

@@ -5,8 +5,9 @@
  *
  * In: a partition and the thread that is to read it. Out: an `OwnedPartition`, or who is in the way; a
  * watch then tells when that may have changed. A claim never waits and never gives up: waiting is the
- * watch's. Nothing is ours unless the node's `ephemeralOwner` is the session that we have now; a node
- * of an earlier session of our own is deleted, everybody else's is left alone.
+ * watch's. Nothing is ours unless the node's `ephemeralOwner` is the session that we have now and it
+ * names this consumer: another may share the client. A node of an earlier session of our own is deleted,
+ * everybody else's is left alone.
  *
  * A claim that finds a committed offset writes it back unchanged in the same multi. That moves the
  * version of the offset's node, and every commit names the version it expects: so whoever owned the
@@ -19,6 +20,7 @@ import { isZkError, type Listener, MultiError, type MultiOp } from '../client/in
 import { dropWatch, ensurePath, type GroupClient } from './group-client.ts';
 import type { OnProblem } from './layout.ts';
 import { layout08 } from './layout-08.ts';
+import { ownerOf } from './layout-consumer.ts';
 import { OwnedPartition, type StoredOffset } from './owned-partition.ts';
 import { keyOf, type PartitionId } from './partition.ts';
 
@@ -66,7 +68,7 @@ export class Ownership {
       const stored = await this.#stored(id);
       const made = await this.#create(id, thread, stored);
       if (made === 'again') continue;
-      const found = await this.#look(id, made === 'made' ? bumped(stored) : undefined);
+      const found = await this.look(id, thread, made === 'made' ? bumped(stored) : undefined);
       if (found !== null) return found;
     }
     return null;
@@ -99,14 +101,19 @@ export class Ownership {
   }
 
   /** Who has it, and a watch on that. Null when nobody has: try again. */
-  async #look(id: PartitionId, stored: StoredOffset | null | undefined): Promise<Claimed | null> {
+  async look(
+    id: PartitionId,
+    thread: string,
+    stored?: StoredOffset | null,
+  ): Promise<Claimed | null> {
     const path = this.pathOf(id);
     const node = await this.#watched(id);
     if (node === null) return null;
     const { data, stat } = node;
     const holder = data?.toString('utf8') ?? '';
     const { sessionId } = this.#client;
-    if (sessionId !== undefined && stat.ephemeralOwner === sessionId) {
+    const isOurs = ownerOf(holder).consumerId === ownerOf(thread).consumerId;
+    if (isOurs && sessionId !== undefined && stat.ephemeralOwner === sessionId) {
       // A reply was lost, so what the multi did to the offset is not known: read it.
       const known = stored === undefined ? await this.#stored(id) : stored;
       const owned = new OwnedPartition({

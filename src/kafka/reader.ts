@@ -64,13 +64,15 @@ export interface PartitionReader extends AsyncIterableIterator<RecordBatch> {
   [Symbol.asyncDispose](): Promise<void>;
 }
 
+export interface OpenOptions {
+  readonly signal?: AbortSignal;
+  /** Nothing from here on is wanted: behind it `next` may be done, though the last offsets hold no record. */
+  readonly until?: bigint;
+}
+
 export interface RecordSource {
   /** Rejects with OFFSET_OUT_OF_RANGE where there is no such offset any more, or not yet. */
-  open(
-    partition: PartitionId,
-    from: StartOffset,
-    options?: { readonly signal?: AbortSignal },
-  ): Promise<PartitionReader>;
+  open(partition: PartitionId, from: StartOffset, options?: OpenOptions): Promise<PartitionReader>;
   bounds(partition: PartitionId): Promise<OffsetBounds>;
   /** The first offset whose record is not older than this; the high watermark when there is none. */
   offsetForTime(partition: PartitionId, timestampMs: number): Promise<bigint>;

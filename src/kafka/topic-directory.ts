@@ -65,8 +65,10 @@ export class ZooKeeperTopics implements TopicDirectory {
     const watch = this.#watch(path, () => {
       this.#list = undefined;
     });
-    this.#list = (await this.#childrenOf(path, watch)).sort();
-    return this.#list;
+    const names = (await this.#childrenOf(path, watch)).sort();
+    // Changed while we were told of it: then it is old already, and nothing would say so again.
+    if (this.#watched.has(path)) this.#list = names;
+    return names;
   }
 
   async partitions(topic: string): Promise<readonly string[]> {

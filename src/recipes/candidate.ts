@@ -22,6 +22,7 @@ import { isPassing } from './passing.ts';
 import { pause } from './pause.ts';
 import type { SteppedDownReason } from './stepped-down-error.ts';
 import { Term } from './term.ts';
+import { whileLinked } from './while-linked.ts';
 
 export interface CandidateOptions {
   /** Who we are to others. `host:pid` unless said. */
@@ -187,12 +188,17 @@ export abstract class Candidate implements AsyncIterable<Term> {
     try {
       const grant = await this.stand(signal);
       if (!signal.aborted) return grant;
-      await this.leave();
+      await this.#leave(signal);
     } catch (error) {
-      await this.leave();
+      await this.#leave(signal);
       if (!isPassing(error)) throw error;
     }
     return undefined;
+  }
+
+  /** Who gave up does not wait for a link: what is left goes as soon as there is one. */
+  #leave(signal: AbortSignal): Promise<void> {
+    return signal.aborted ? whileLinked(this.client, this.leave()) : this.leave();
   }
 
   // ── appointments ──────────────────────────────────────────────────────────────────────────────
@@ -221,7 +227,7 @@ export abstract class Candidate implements AsyncIterable<Term> {
           await this.reconsider();
           await unlessAborted(watched.changed, signal);
         } finally {
-          await watched.stop();
+          await whileLinked(this.client, watched.stop());
         }
       } catch (error) {
         if (signal.aborted) return;

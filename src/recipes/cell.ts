@@ -23,9 +23,11 @@ import {
 } from '../client/index.ts';
 import { Backoff, type Clock, systemClock } from '../support/index.ts';
 import { CounterError } from './counter-error.ts';
+import { unlessAborted } from './deadline.ts';
 import { withParents } from './parents.ts';
 import { pause } from './pause.ts';
 import { Receipt } from './receipt.ts';
+import { whileLinked } from './while-linked.ts';
 
 export interface CellOptions {
   /** What the node holds when it is made. */
@@ -61,8 +63,15 @@ export interface Updated {
 /** The next value, or undefined to leave it as it is. */
 export type Change = (data: Buffer, stat: StatView) => Buffer | undefined;
 
+/** A change under way; while it is written nobody knows whether it took place. */
+interface Attempt {
+  isWriting: boolean;
+}
+
 /** How often the node may be deleted between making and reading it. */
 const deletedMax = 100;
+/** How often making the node is tried again when its reply was lost. */
+const createTriesMax = 10;
 const noSignal = new AbortController().signal;
 
 export class Cell {
@@ -96,27 +105,53 @@ export class Cell {
     throw new CounterError('CONTENTION', this.path, { detail: 'somebody keeps deleting it' });
   }
 
-  /** False: there is one already. Where the reply was lost, nobody knows who made it: false, too. */
+  /** False: there is one already. Where a reply was lost, nobody knows who made it: false, too. */
   async create(data: Buffer): Promise<boolean> {
     const { acl } = this.#options;
-    try {
-      await withParents(this.#client, this.path, acl, () =>
-        this.#client.create(this.path, { data, ...(acl && { acl }) }),
-      );
-      return true;
-    } catch (error) {
-      if (isZkError(error, 'NODE_EXISTS')) return false;
-      if (isZkError(error) && error.code !== 'SESSION_EXPIRED' && error.outcomeUnknown)
-        return false;
-      throw error;
+    for (let tries = 1; ; tries++) {
+      try {
+        await withParents(this.#client, this.path, acl, () =>
+          this.#client.create(this.path, { data, ...(acl && { acl }) }),
+        );
+        return true;
+      } catch (error) {
+        if (isZkError(error, 'NODE_EXISTS')) return false;
+        // It may never have arrived: the next try finds out.
+        const isUnknown = isZkError(error) && error.outcomeUnknown;
+        if (!isUnknown || error.code === 'SESSION_EXPIRED' || tries === createTriesMax) throw error;
+      }
     }
   }
 
   /** One change at a time: those of one writer would only get in each other's way. */
   update(change: Change, options: UpdateOptions = {}): Promise<Updated> {
-    const done = this.#tail.then(() => this.#update(change, options));
+    const attempt: Attempt = { isWriting: false };
+    const done = this.#tail.then(() => this.#update(change, options, attempt));
     this.#tail = done.catch(() => {});
-    return done;
+    const { signal } = options;
+    return signal ? this.#unlessCalledOff(done, attempt, signal) : done;
+  }
+
+  /** A write that is on its way may well arrive: who calls it off is told what came of it, or that nobody knows. */
+  async #unlessCalledOff(
+    done: Promise<Updated>,
+    attempt: Attempt,
+    signal: AbortSignal,
+  ): Promise<Updated> {
+    try {
+      return await unlessAborted(done, signal);
+    } catch (error) {
+      if (!attempt.isWriting) throw error;
+      const settled = done.then(
+        () => {},
+        () => {},
+      );
+      await whileLinked(this.#client, settled);
+      if (attempt.isWriting) {
+        throw new CounterError('OUTCOME_UNKNOWN', this.path, { cause: error });
+      }
+      return done;
+    }
   }
 
   /** Takes the receipt away, once changes that are under way are done. */
@@ -125,18 +160,27 @@ export class Cell {
     await this.#receipt.close();
   }
 
-  async #update(change: Change, { signal, triesMax }: UpdateOptions): Promise<Updated> {
+  async #update(
+    change: Change,
+    { signal, triesMax }: UpdateOptions,
+    attempt: Attempt,
+  ): Promise<Updated> {
     const max = triesMax ?? this.#options.triesMax ?? 100;
     const backoff = new Backoff({ firstMs: 1, maxMs: 50 });
     for (let tries = 1; ; tries++) {
       signal?.throwIfAborted();
       const seen = await this.ensure();
+      signal?.throwIfAborted();
       const after = change(seen.data, seen.stat);
       const before = seen.data;
       const { version } = seen.stat;
       if (after === undefined) return { isChanged: false, before, after: before, version, tries };
       if (version === -1) throw new CounterError('VERSION_SPENT', this.path);
-      if (await this.#set(seen, after)) {
+      attempt.isWriting = true;
+      const isDone = await this.#set(seen, after).finally(() => {
+        attempt.isWriting = false;
+      });
+      if (isDone) {
         return { isChanged: true, before, after, version: (version + 1) | 0, tries };
       }
       if (tries >= max)

@@ -41,9 +41,7 @@ export class ConfigSaver {
 
   save(config: SavedConfig): void {
     this.#next = config;
-    this.#saving ??= this.#run().finally(() => {
-      this.#saving = undefined;
-    });
+    this.#saving ??= this.#run();
   }
 
   /** Resolves when all that was asked for is on disk, or has failed. */
@@ -52,13 +50,17 @@ export class ConfigSaver {
   }
 
   async #run(): Promise<void> {
-    for (let config = this.#next; config !== undefined; config = this.#next) {
-      this.#next = undefined;
-      try {
-        await writeConfigFile(this.#file, this.#path, config);
-      } catch (error) {
-        this.#onFailure(error as Error);
+    try {
+      for (let config = this.#next; config !== undefined; config = this.#next) {
+        this.#next = undefined;
+        try {
+          await writeConfigFile(this.#file, this.#path, config);
+        } catch (error) {
+          this.#onFailure(error as Error);
+        }
       }
+    } finally {
+      this.#saving = undefined; // in this very turn: whoever saves in the next one begins anew
     }
   }
 }

@@ -139,3 +139,18 @@ test('a file that cannot be written is told of, and the old one stays', async ()
 
   expect(failures).toMatchObject([{ code: 'ENOENT' }]);
 });
+
+test('what is saved in the moment in which the save before it ends is saved too', async () => {
+  await using dir = await directory();
+  let failures = 0;
+  const saver: ConfigSaver = new ConfigSaver(join(dir.path, 'no', 'such', 'file'), '/c', () => {
+    failures += 1;
+    if (failures === 1) queueMicrotask(() => saver.save({ savedMs: 2, nodes }));
+  });
+
+  saver.save({ savedMs: 1, nodes });
+  await saver.settled();
+  await saver.settled();
+
+  expect(failures).toBe(2);
+});

@@ -126,9 +126,7 @@ export class ConfigStore<V extends Values> implements AsyncIterable<ConfigSnapsh
       (error: unknown) => this.#finish({ error }),
     );
     if (file !== undefined) {
-      this.#saver = new ConfigSaver(file, path, (error) =>
-        options.onProblem?.({ path: file, error }),
-      );
+      this.#saver = new ConfigSaver(file, path, (error) => this.#tell({ path: file, error }));
       this.#fileTimer = this.#clock.after(fileAfterMs, () => void this.#takeFile(file), true);
     }
   }
@@ -386,7 +384,18 @@ export class ConfigStore<V extends Values> implements AsyncIterable<ConfigSnapsh
 
   #report(problems: readonly ConfigProblem[]): void {
     this.#problems = problems;
-    for (const problem of problems) this.#options.onProblem?.(problem);
+    for (const problem of problems) this.#tell(problem);
+  }
+
+  /** What it throws is its own, and does no harm here. */
+  #tell(problem: ConfigProblem): void {
+    try {
+      this.#options.onProblem?.(problem);
+    } catch (error) {
+      queueMicrotask(() => {
+        throw error;
+      });
+    }
   }
 
   #wake(): void {

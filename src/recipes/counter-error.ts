@@ -5,7 +5,7 @@ import { printable } from '../protocol/index.ts';
 export const counterErrors = {
   CONTENTION: 'others changed the value at every try; nothing was changed by this call: try again',
   OUTCOME_UNKNOWN:
-    'the session ended before the reply came, so that nobody can say whether the change took place; read the value before you change it again',
+    'the session ended, or the call was called off, before the reply came, so that nobody can say whether the change took place; read the value before you change it again',
   CORRUPT: 'the node holds something else than this kind of value; set it to one that is',
   OVERFLOW: 'the result is beyond what the value can hold; nothing was changed',
   VERSION_SPENT:

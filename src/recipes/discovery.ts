@@ -49,6 +49,8 @@ export class ServiceDiscovery<P = unknown> {
   readonly #checkPayload: ((value: unknown) => P) | undefined;
   readonly #open = new Set<Closable>();
   readonly #registered = new Map<string, Registration<P>>();
+  /** Those that nobody has found yet, and how many wait for that. */
+  readonly #awaited = new Map<Registration<P>, number>();
 
   constructor(client: Client, basePath: string, options: DiscoveryOptions<P> = {}) {
     checkNodePath('basePath', basePath);
@@ -69,30 +71,59 @@ export class ServiceDiscovery<P = unknown> {
     const { clock, writeEnabled = false } = this.#options;
     const instance = serviceInstance(input, clock?.wallMs());
     const key = `${instance.name}/${instance.id}`;
-    const known = this.#registered.get(key);
-    const isAlive = known?.state.name !== 'failed' && known?.state.name !== 'closed';
-    if (known !== undefined && isAlive && known.instance.serviceType === instance.serviceType) {
-      await known.update(instance);
-      return known;
+    let known = this.#registered.get(key);
+    while (known !== undefined && !isFit(known, instance)) {
+      await known.close();
+      known = this.#registered.get(key); // somebody else may have been quicker
     }
-    await known?.close();
-    const registration = new Registration<P>(this.#client, this.#pathOf(instance.name), instance, {
-      clock,
-      writeEnabled,
-      onClose: () => {
-        if (this.#registered.get(key) === registration) this.#registered.delete(key);
-      },
-    });
-    this.#registered.set(key, registration);
     const deadline = new Deadline(wait, clock);
     try {
-      await unlessAborted(registration.ready, deadline.signal);
+      if (known !== undefined) {
+        const updated = known.update(instance);
+        await this.#found(known, updated, deadline.signal);
+        return known;
+      }
+      const path = this.#pathOf(instance.name);
+      const registration: Registration<P> = new Registration(this.#client, path, instance, {
+        clock,
+        writeEnabled,
+        onClose: () => {
+          if (this.#registered.get(key) === registration) this.#registered.delete(key);
+        },
+      });
+      this.#registered.set(key, registration);
+      this.#awaited.set(registration, 0);
+      await this.#found(registration, registration.ready, deadline.signal);
       return registration;
-    } catch (error) {
-      await registration.close();
-      throw error;
     } finally {
       deadline.stop();
+    }
+  }
+
+  /** The last who waits for an instance that was never found takes it out when it gives up. */
+  async #found(
+    registration: Registration<P>,
+    begun: Promise<void>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const count = (by: number) => {
+      const waiting = this.#awaited.get(registration);
+      if (waiting !== undefined) this.#awaited.set(registration, waiting + by);
+    };
+    count(1);
+    try {
+      await unlessAborted(
+        begun.then(() => registration.ready),
+        signal,
+      );
+      this.#awaited.delete(registration);
+    } catch (error) {
+      count(-1);
+      if (this.#awaited.get(registration) === 0) {
+        this.#awaited.delete(registration);
+        await registration.close();
+      }
+      throw error;
     }
   }
 
@@ -194,4 +225,10 @@ export class ServiceDiscovery<P = unknown> {
       throw error;
     }
   }
+}
+
+/** Whether what is registered can say this, too: it is not over, and of the same type. */
+function isFit<P>({ state, instance }: Registration<P>, wanted: ServiceInstance<P>): boolean {
+  const isAlive = state.name !== 'failed' && state.name !== 'closed';
+  return isAlive && instance.serviceType === wanted.serviceType;
 }

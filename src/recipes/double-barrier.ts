@@ -32,6 +32,7 @@ import { BarrierError } from './barrier-error.ts';
 import { bounded, lookUntil, type Watching } from './bounded-wait.ts';
 import { unlessAborted, type WaitOptions } from './deadline.ts';
 import { withParents } from './parents.ts';
+import { whileLinked } from './while-linked.ts';
 
 export interface DoubleBarrierOptions {
   /** A name of its own among the members. A uuid unless said. */
@@ -88,15 +89,22 @@ export class DoubleBarrier {
   async leave(options: WaitOptions = {}): Promise<void> {
     if (this.#czxid === undefined) throw new BarrierError('NOT_IN', this.#own);
     const timedOut = () => this.#late();
-    const readyStat = await this.#client.exists(this.#ready);
+    const found = this.#client.exists(this.#ready);
     try {
-      await bounded(options, { clock: this.#options.clock, timedOut }, (signal) =>
-        lookUntil(this.#client, signal, (watching) => this.#lookOut(watching)),
-      );
+      await bounded(options, { clock: this.#options.clock, timedOut }, async (signal) => {
+        await unlessAborted(found, signal);
+        await lookUntil(this.#client, signal, (watching) => this.#lookOut(watching));
+      });
     } finally {
-      if (this.#czxid !== undefined) await this.#leaveNode();
-      if (readyStat !== null) await this.#removeReady(readyStat.czxid);
+      // Without a link it goes as soon as there is one, or with the session.
+      await whileLinked(this.#client, this.#goOut(found));
     }
+  }
+
+  async #goOut(found: Promise<StatView | null>): Promise<void> {
+    const readyStat = await found;
+    if (this.#czxid !== undefined) await this.#leaveNode();
+    if (readyStat !== null) await this.#removeReady(readyStat.czxid);
   }
 
   /** The names of those who are in. */
@@ -180,8 +188,10 @@ export class DoubleBarrier {
       const isRace =
         error instanceof MultiError && (error.code === 'NODE_EXISTS' || error.code === 'NO_NODE');
       if (isRace) {
-        if (error.code === 'NO_NODE') await this.#makeReady(null, tries + 1);
-        return;
+        if (error.code === 'NODE_EXISTS') return;
+        // Nothing is there that it could stand under, and so neither are we.
+        if (old === null) throw new BarrierError('LOST_PLACE', this.#own, { cause: error });
+        return this.#makeReady(null, tries + 1);
       }
       // Made or not, those who wait must see it: make sure.
       if (!isZkError(error) || !error.outcomeUnknown || tries >= createTriesMax) throw error;
@@ -234,6 +244,9 @@ export class DoubleBarrier {
   }
 
   async #late(): Promise<BarrierError> {
+    if (this.#client.state.name !== 'connected') {
+      return new BarrierError('TIMEOUT', this.path, { detail: 'there is no link' });
+    }
     const names = await this.members().catch(() => []);
     const listed = names.slice(0, 20).join(', ') || 'nobody';
     const detail = `of ${this.#size} members, ${listed} (${names.length}) and this one`;

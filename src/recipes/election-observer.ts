@@ -19,6 +19,7 @@ import { Feed } from './feed.ts';
 import { inOrder } from './line.ts';
 import { linked } from './linked.ts';
 import { type Watched, watchChildren, watchNode } from './node-watch.ts';
+import { isPassing } from './passing.ts';
 import { pause, retryBackoff } from './pause.ts';
 import { settled, unwatch } from './unwatch.ts';
 
@@ -132,7 +133,7 @@ export class ElectionObserver implements AsyncIterable<Leader | null> {
           this.#ready.resolve();
         } catch (error) {
           if (signal.aborted) break;
-          if (!isZkError(error, 'CONNECTION_LOSS', 'SESSION_EXPIRED', 'SESSION_MOVED')) throw error;
+          if (!isPassing(error)) throw error;
           // Never at once: a client that is closing refuses every call, and still says connected.
           await pause(systemClock, backoff.next(), signal);
           continue;

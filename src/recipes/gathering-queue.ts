@@ -28,7 +28,7 @@ import { childOf, nameOf } from '../protocol/index.ts';
 import type { Clock } from '../support/index.ts';
 import { BarrierError } from './barrier-error.ts';
 import { bounded, lookUntil, type Watching } from './bounded-wait.ts';
-import type { WaitOptions } from './deadline.ts';
+import { unlessAborted, type WaitOptions } from './deadline.ts';
 import { Line, type Place } from './line.ts';
 import { withParents } from './parents.ts';
 
@@ -49,6 +49,11 @@ export interface Gathering {
   readonly members: readonly string[];
   /** This member's turn, from 0. */
   readonly position: number;
+}
+
+interface Group {
+  readonly path: string;
+  readonly members: string[];
 }
 
 /** A group stands in one node and one multi. */
@@ -94,8 +99,8 @@ export class GatheringQueue {
     const { clock } = this.#options;
     const timedOut = () => new BarrierError('TIMEOUT', this.path);
     return bounded(options, { clock, timedOut }, async (signal) => {
-      await this.size(); // refused before anybody waits for what cannot be
-      await this.#make(this.#groups);
+      const prepared = this.size().then(() => this.#make(this.#groups));
+      await unlessAborted(prepared, signal); // refused before anybody waits for what cannot be
       const place = await this.#line.join({ signal, ...(data !== undefined && { data }) });
       return new GatheringMember(this, place, clock);
     });
@@ -114,7 +119,10 @@ export class GatheringQueue {
 
   /** The group of this member; makes it, if those who are there can form one. */
   async groupOf(name: string, watching?: Watching): Promise<Gathering | undefined> {
-    await watching?.children(this.#groups);
+    if (watching !== undefined && (await watching.children(this.#groups)) === null) {
+      await this.#make(this.#groups);
+      return undefined; // looks again at once: it can be watched now
+    }
     for (let round = 0; round < roundsMax; round++) {
       // In this order: a group made after the list shows all members that it could have taken.
       const names = await this.#line.names();
@@ -123,6 +131,7 @@ export class GatheringQueue {
         const position = members.indexOf(name);
         if (position !== -1) return { members, position };
       }
+      await this.#clear(groups, names);
       const grouped = new Set(groups.flatMap(({ members }) => members));
       const free = names.filter((one) => !grouped.has(one));
       const size = await this.size();
@@ -137,6 +146,23 @@ export class GatheringQueue {
     const left = new Set(await this.#line.names());
     if (members.some((name) => left.has(name))) return;
     await this.#client.discard(this.#groupPath(members));
+  }
+
+  /** Takes groups away whose members have all died, of whom none could. */
+  async #clear(groups: readonly Group[], names: readonly string[]): Promise<void> {
+    const isDead = (listed: readonly string[]) => {
+      const there = new Set(listed);
+      return ({ members }: Group) => members.length > 0 && !members.some((one) => there.has(one));
+    };
+    const dead = groups.filter(isDead(names));
+    if (dead.length === 0) return;
+    // A group may be younger than the names; of one that was read, all members are older than these.
+    const still = dead.filter(isDead(await this.#line.names()));
+    for (const { path } of still) {
+      await this.#client.delete(path).catch((error) => {
+        if (!isZkError(error)) throw error; // gone by now, or the next who looks takes it away
+      });
+    }
   }
 
   #groupPath(members: readonly string[]): string {
@@ -161,15 +187,16 @@ export class GatheringQueue {
     }
   }
 
-  async #allGroups(): Promise<{ members: string[] }[]> {
+  async #allGroups(): Promise<Group[]> {
     const names = await this.#client.children(this.#groups).catch((error) => {
       if (isZkError(error, 'NO_NODE')) return [];
       throw error;
     });
     const groups = await Promise.all(
       names.map(async (name) => {
-        const data = await this.#read(childOf(this.#groups, name));
-        return data && { members: namesOf(data) };
+        const path = childOf(this.#groups, name);
+        const data = await this.#read(path);
+        return data && { path, members: namesOf(data) };
       }),
     );
     return groups.filter((group) => group !== null);
@@ -222,8 +249,9 @@ export class GatheringMember {
   async gathered(options: WaitOptions = {}): Promise<Gathering> {
     if (this.#group !== undefined) return this.#group;
     const timedOut = async () => {
-      const waiting = await this.#queue.waiting().catch(() => []);
-      const detail = `${waiting.length} are waiting`;
+      const isLinked = this.#place.line.client.state.name === 'connected';
+      const waiting = isLinked ? await this.#queue.waiting().catch(() => []) : null;
+      const detail = waiting === null ? 'there is no link' : `${waiting.length} are waiting`;
       return new BarrierError('TIMEOUT', this.#queue.path, { detail });
     };
     this.#group = await this.#look(options, timedOut, (watching) =>

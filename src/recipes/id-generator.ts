@@ -15,6 +15,7 @@
 import { type Acl, ArgumentError, type Client } from '../client/index.ts';
 import { Cell, type UpdateOptions } from './cell.ts';
 import { CounterError } from './counter-error.ts';
+import { unlessAborted } from './deadline.ts';
 
 export interface IdGeneratorOptions {
   /** Ids taken with one write; what is left of them is lost with the process. 100. */
@@ -56,7 +57,7 @@ export class IdGenerator {
       this.#taking ??= this.#take(options).finally(() => {
         this.#taking = undefined;
       });
-      await this.#taking;
+      await (options.signal ? unlessAborted(this.#taking, options.signal) : this.#taking);
     }
     const id = this.#next;
     this.#next += 1n;

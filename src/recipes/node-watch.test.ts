@@ -31,6 +31,19 @@ test('all who wait for one thing share a read and a watch, and hear of the chang
   expect(String((await watchNode(zk, '/a'))!.found.data)).toBe('y');
 });
 
+test('who has made the node finds it, whatever somebody else was told just before', async () => {
+  await using server = await startTestServer();
+  await using zk = await client(server);
+
+  server.pause(zk.sessionId!);
+  const early = watchNode(zk, '/a'); // answered in one chunk with the create
+  const made = zk.create('/a', { data: 'x' }).then(() => watchNode(zk, '/a'));
+  server.resume(zk.sessionId!);
+
+  expect(await early).toBeNull();
+  expect(String((await made)?.found.data)).toBe('x');
+});
+
 test('the watch goes with the last who waits, and not before', async () => {
   await using server = await startTestServer();
   await using zk = await client(server);

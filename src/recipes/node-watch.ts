@@ -70,6 +70,7 @@ async function watched<T>(
   kind: Kind,
   path: string,
   read: Read<T>,
+  isAgain = false,
 ): Promise<Watched<T> | null> {
   const table: Table = tables.get(client) ?? new Map();
   tables.set(client, table);
@@ -79,6 +80,7 @@ async function watched<T>(
     await shared.ending;
     shared = table.get(key) as Shared<T> | undefined;
   }
+  const isJoined = shared !== undefined;
   if (shared === undefined) {
     const begun = begin(client, kind, path, read, () => {
       if (table.get(key) === begun) table.delete(key);
@@ -89,7 +91,11 @@ async function watched<T>(
   const mine = shared;
   mine.users += 1;
   const found = await mine.found;
-  if (found === null) return null;
+  if (found === null) {
+    // A read that others began may have been answered before what we know of, a moment ago: say, that we
+    // have made the node. One that begins now was not.
+    return isJoined && !isAgain ? watched(client, kind, path, read, true) : null;
+  }
   let isStopped = false;
   return {
     found,

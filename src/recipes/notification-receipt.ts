@@ -5,12 +5,12 @@
  * heard, or the time is up. It keeps no watch but while somebody waits.
  */
 
-import type { Client } from '../client/index.ts';
-import { isZkError } from '../client/index.ts';
+import { type Client, isZkError, ZkError } from '../client/index.ts';
 import { nameOf } from '../protocol/index.ts';
 import type { Clock } from '../support/index.ts';
 import { Deadline, unlessAborted, type WaitOptions } from './deadline.ts';
 import { watchChildren } from './node-watch.ts';
+import { whileLinked } from './while-linked.ts';
 
 export interface Hearing {
   /** All who have acknowledged it, meant or not. */
@@ -67,12 +67,13 @@ export class NotificationReceipt {
           if (hearing.missing.length === 0) return hearing;
           await unlessAborted(watched.changed, signal);
         } finally {
-          await watched.stop();
+          await whileLinked(this.#client, watched.stop());
         }
       }
     } catch (error) {
       if (!deadline.isLate) throw error;
-      return await this.look();
+      if (this.#client.state.name === 'connected') return await this.look();
+      throw new ZkError('CONNECTION_LOSS', { path: this.path, cause: error });
     } finally {
       deadline.stop();
     }

@@ -14,6 +14,7 @@ import { Backoff, type Deferred, deferred, onAbort, systemClock } from '../suppo
 import { Feed } from './feed.ts';
 import { inOrder } from './line.ts';
 import { joinAs } from './membership.ts';
+import { isPassing } from './passing.ts';
 import { pause, retryBackoff } from './pause.ts';
 import type { PersistentNode } from './persistent-node.ts';
 import { Roster } from './roster.ts';
@@ -161,7 +162,7 @@ export class Subscription implements AsyncIterable<Notification> {
       this.#backoff.reset();
       return isHeard;
     } catch (error) {
-      if (!isZkError(error, 'CONNECTION_LOSS', 'SESSION_EXPIRED')) throw error;
+      if (!isPassing(error)) throw error;
       // Never at once; and if there is never a link again, the roster says so.
       await pause(systemClock, this.#backoff.next(), this.#life.signal);
       this.#wake.resolve();

@@ -30,6 +30,7 @@ import { checkName } from './membership.ts';
 import { NotificationReceipt } from './notification-receipt.ts';
 import { Subscription, type SubscriptionOptions } from './notification-subscription.ts';
 import { withParents } from './parents.ts';
+import { isPassing } from './passing.ts';
 
 export interface NotificationOptions {
   readonly acl?: readonly Acl[];
@@ -79,7 +80,9 @@ export class NotificationTopic {
         ...{ mode: 'persistentSequential', data, ...(acl && { acl }), ...(signal && { signal }) },
       }),
     );
-    await this.#prune(Number(stat.ctime), nameOf(sent));
+    await this.#prune(Number(stat.ctime), nameOf(sent)).catch((error: unknown) => {
+      if (!isPassing(error)) throw error; // it is sent all the same, and the next send is soon enough
+    });
     return new NotificationReceipt(this.#client, sent, new Set(audience), this.#clock);
   }
 

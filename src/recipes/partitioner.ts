@@ -34,6 +34,7 @@ import { isPassing } from './passing.ts';
 import { pause } from './pause.ts';
 import { Planner } from './planner.ts';
 import { claimNode } from './shard-claim.ts';
+import { whileLinked } from './while-linked.ts';
 
 export interface PartitionerOptions {
   /** All shards. Give every member the same list: the one that plans goes by its own. */
@@ -215,7 +216,9 @@ export class Partitioner implements AsyncIterable<Assignment> {
       this.#here = undefined;
       for (const stop of stopHearing) stop();
       // Out of the list first: the others may plan while we still hand over.
-      await Promise.allSettled([...both, place.leave()]);
+      const left = place.leave();
+      // Who closes does not wait for a link: what is left goes as soon as there is one.
+      await Promise.allSettled([...both, signal.aborted ? whileLinked(this.#client, left) : left]);
       await this.#letGo();
     }
   }
@@ -246,7 +249,8 @@ export class Partitioner implements AsyncIterable<Assignment> {
         await this.#readPlan(place, signal);
       } catch (error) {
         // While the place is ours, so is what we hold: a plan that cannot be read now is read later.
-        if (signal.aborted || !isPassing(error)) throw error;
+        signal.throwIfAborted(); // whatever failed after the place was lost failed for that
+        if (!isPassing(error)) throw error;
         await pause(this.#clock, this.#settleMs, signal);
       }
     }
@@ -266,7 +270,7 @@ export class Partitioner implements AsyncIterable<Assignment> {
       this.#planner?.reconsider(); // whoever wrote it, the one who plans looks whether it fits
       await unlessAborted(watched.changed, signal);
     } finally {
-      await watched.stop();
+      await whileLinked(this.#client, watched.stop());
     }
   }
 

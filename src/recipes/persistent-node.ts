@@ -93,6 +93,10 @@ export class PersistentNode implements AsyncIterable<Birth> {
   #wake: Deferred<void> = deferred();
   #watched: Watched<DataAndStat> | undefined;
   #births = 0;
+  /** The node of the last birth. */
+  #czxid: bigint | undefined;
+  /** What the node holds is not known to be what was last given. */
+  #isOwed = false;
   #lastSessionId: bigint | undefined;
 
   constructor(client: Client, path: string, options: PersistentNodeOptions = {}) {
@@ -108,8 +112,9 @@ export class PersistentNode implements AsyncIterable<Birth> {
     this.#ready.promise.catch(() => {}); // `state` says it, too
     this.#loop = this.#run();
     const { signal } = options;
-    if (signal?.aborted) void this.close();
-    else signal?.addEventListener('abort', () => void this.close(), { signal: this.#life.signal });
+    const aborted = () => void this.close().catch(() => {}); // nobody waits for it who could be told
+    if (signal?.aborted) aborted();
+    else signal?.addEventListener('abort', aborted, { signal: this.#life.signal });
   }
 
   get state(): PersistentNodeState {
@@ -151,8 +156,9 @@ export class PersistentNode implements AsyncIterable<Birth> {
     try {
       await this.#client.set(this.#state.path, data);
     } catch (error) {
-      // It is made anew, with this data, as soon as it can be.
+      // It is made anew with this data, or, if it is still there, written again, as soon as it can be.
       if (!isZkError(error, 'NO_NODE') && !isPassing(error)) throw error;
+      this.#isOwed = true;
       this.#wake.resolve();
     }
   }
@@ -287,22 +293,37 @@ export class PersistentNode implements AsyncIterable<Birth> {
 
   async #found({ data, stat }: DataAndStat, sessionId: bigint): Promise<void> {
     const path = this.#where!;
-    const isNew = this.#state.name !== 'present' || this.#state.stat.czxid !== stat.czxid;
+    const isNew = this.#czxid !== stat.czxid;
     this.#path = path;
     this.#state = { name: 'present', path, stat };
-    if (!isNew) return;
-    this.#ownSessions.clear();
-    this.#ownSessions.add(sessionId);
-    // It may be older than the data that was given since, or somebody else's that we found.
-    if (!sameData(data, this.#data)) {
-      await this.#client.set(path, this.#data, { signal: this.#life.signal });
+    if (isNew) {
+      this.#ownSessions.clear();
+      this.#ownSessions.add(sessionId);
+      // It may be older than the data that was given since, or somebody else's that we found.
+      this.#isOwed = !sameData(data, this.#data);
     }
+    if (this.#isOwed && !(await this.#write())) return;
+    if (!isNew) return;
+    this.#czxid = stat.czxid;
     const isRenewed = this.#lastSessionId !== sessionId;
     const why = this.#births === 0 ? 'first' : isRenewed ? 'sessionRenewed' : 'deleted';
     this.#births += 1;
     this.#lastSessionId = sessionId;
     this.#ready.resolve();
     for (const feed of this.#feeds) feed.push({ path, czxid: stat.czxid, sessionId, why });
+  }
+
+  /** False when the node is gone, of which its watch tells. */
+  async #write(): Promise<boolean> {
+    this.#isOwed = false;
+    try {
+      await this.#client.set(this.#path!, this.#data, { signal: this.#life.signal });
+      return true;
+    } catch (error) {
+      if (isZkError(error, 'NO_NODE')) return false;
+      this.#isOwed = true;
+      throw error;
+    }
   }
 
   /** Until something happens to the node, or, for a TTL node, until it is time to touch it. */
@@ -317,15 +338,7 @@ export class PersistentNode implements AsyncIterable<Birth> {
     const timer = this.#clock.after(ttlMs / touchesPerTtl, due, true);
     await this.#wake.promise;
     timer.cancel();
-    if (isTime) await this.#touch();
-  }
-
-  async #touch(): Promise<void> {
-    try {
-      await this.#client.set(this.#path!, this.#data, { signal: this.#life.signal });
-    } catch (error) {
-      if (!isZkError(error, 'NO_NODE')) throw error;
-    }
+    if (isTime) await this.#write();
   }
 
   /** Behind a loop that was broken off anywhere: perhaps before the reply to a create. */
@@ -333,7 +346,11 @@ export class PersistentNode implements AsyncIterable<Birth> {
     const path = this.#where;
     const client = this.#client;
     if (path === undefined || isOver(client)) return;
-    const gone = this.#takeAway(path);
+    const gone = this.#takeAway(path).catch((error: unknown) => {
+      // The session ends meanwhile, as that of a client that is closed does, and an ephemeral node with it.
+      const isOverToo = isZkError(error, 'SESSION_EXPIRED', 'AUTH_FAILED');
+      if (!isOverToo || !createModes[this.#mode].ephemeral) throw error;
+    });
     // Without a link it waits for one: it goes out first thing, or the session takes the node along.
     if (client.state.name === 'connected') await gone;
     else gone.catch(() => {});

@@ -10,15 +10,10 @@
  * change; see above.
  */
 
-import {
-  type Client,
-  type ClientEvents,
-  isZkError,
-  type Listener,
-  type WatchEvent,
-} from '../client/index.ts';
+import type { Client, ClientEvents, Listener, WatchEvent } from '../client/index.ts';
 import { Backoff, type Deferred, deferred, systemClock } from '../support/index.ts';
 import { linked } from './linked.ts';
+import { isPassing } from './passing.ts';
 import { pause, retryBackoff } from './pause.ts';
 import { settled, unwatch } from './unwatch.ts';
 
@@ -124,7 +119,7 @@ export class PersistentWatcher {
         await this.#client.addWatch(this.path, mode, this.#listener, { signal });
       }
     } catch (error) {
-      if (!isZkError(error, 'CONNECTION_LOSS', 'SESSION_EXPIRED')) throw error;
+      if (!isPassing(error)) throw error;
       this.#isLinkNew = true;
       // Once more, but never at once: a client that is closing refuses every call, and still says connected.
       await pause(systemClock, this.#backoff.next(), signal);

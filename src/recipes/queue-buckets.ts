@@ -83,23 +83,36 @@ export class Buckets implements QueueStore {
   }
 
   async ensure(): Promise<void> {
+    for (let round = 0; round < roundsMax; round++) {
+      if (await this.#isMade()) return this.#make(this.#items);
+    }
+    throw new QueueError('CONTENTION', this.#root);
+  }
+
+  /** Makes the node that says what queue this is. False: it is not there, or not yet filled. */
+  async #isMade(): Promise<boolean> {
     const wanted = { layout: 'drover-queue', version: 1, order: this.#options.order };
     await this.#make(this.#root, JSON.stringify(wanted));
-    const { data, stat } = await this.#client.get(this.#root);
+    const root = await this.#client.get(this.#root).catch((error) => {
+      ignore(error, 'NO_NODE');
+      return null; // its making never arrived, or somebody has deleted it
+    });
+    if (root === null) return false;
+    const { data, stat } = root;
     if (data === null || data.length === 0) {
       // Made by somebody as an empty node: ours to fill, unless another is quicker.
       const version = stat.version;
       await this.#client
         .set(this.#root, JSON.stringify(wanted), { version })
         .catch((error) => ignore(error, 'BAD_VERSION'));
-      return this.ensure();
+      return false;
     }
     const found = parsed(data);
     if (found?.layout !== wanted.layout || found.version !== 1 || found.order !== wanted.order) {
       const detail = `it says ${data.toString('utf8', 0, 200)}, and this is ${JSON.stringify(wanted)}`;
       throw new QueueError('WRONG_LAYOUT', this.#root, { detail });
     }
-    await this.#make(this.#items);
+    return true;
   }
 
   async #make(path: string, data?: string): Promise<void> {

@@ -8,11 +8,20 @@
 import { randomUUID } from 'node:crypto';
 import { type Client, isZkError, MultiError, type MultiOp } from '../client/index.ts';
 import type { DeadLetters } from './queue-dead-letters.ts';
+import { QueueError } from './queue-error.ts';
 import { type ItemHost, QueueItem, type RequeueOptions } from './queue-item.ts';
 import type { QueueStore, Waiting } from './queue-store.ts';
 
-/** How often it is asked whether a claim was made, when links break under the question. */
-const asksMax = 10;
+/** How often a claim is tried, and asked for, when links break under it. */
+const triesMax = 10;
+
+/** What came of a try; `unknown` when nothing did, and why nobody could know at first. */
+interface Tried {
+  readonly result: QueueItem | null;
+  readonly unknown?: Error;
+}
+
+const notToBeHad: Tried = { result: null };
 
 export interface ClaimsOptions {
   readonly triesMax: number;
@@ -43,25 +52,37 @@ export class Claims implements ItemHost {
     throw failed.reason;
   }
 
-  /** Null when it is not to be had: somebody else has it, it is gone, or it was buried. */
+  /**
+   * Null when it is not to be had: somebody else has it, it is gone, or it was buried. A try that the
+   * server never heard of changes nothing, so that no watch would tell anybody to look at the item again:
+   * it is made again here.
+   */
   async #claim(waiting: Waiting): Promise<QueueItem | null> {
+    for (let tries = 1; ; tries++) {
+      const { result, unknown } = await this.#tryToClaim(waiting);
+      if (unknown === undefined) return result;
+      if (tries === triesMax) throw unknown;
+    }
+  }
+
+  async #tryToClaim(waiting: Waiting): Promise<Tried> {
     const { client } = this;
     const { path, claimPath, tries } = waiting;
     const node = await client.get(path).catch((error) => {
       if (isZkError(error, 'NO_NODE')) return null;
       throw error;
     });
-    if (node === null) return null;
+    if (node === null) return notToBeHad;
     const { data: raw, stat } = node;
     const { version } = stat;
     const parts = this.#store.decode(raw);
     if (parts === null || tries + version >= this.#options.triesMax) {
-      await this.#buryUnclaimed(waiting, raw, version);
-      return null;
+      return this.#buryUnclaimed(waiting, raw, version);
     }
     const { sessionId, sessionSignal: signal } = client;
     const claim = { waiting, version: version + 1, raw, parts };
     const mark = randomUUID();
+    let unknown: Error = new QueueError('CLAIM_LOST', path);
     try {
       await client.multi([
         { op: 'set', path, data: raw, version },
@@ -69,14 +90,16 @@ export class Claims implements ItemHost {
       ]);
       // The session that we had before is the one that we have now, so the claim was made in it.
       if (sessionId !== undefined && sessionId === client.sessionId && !signal.aborted) {
-        return new QueueItem(this, { ...claim, signal });
+        return { result: new QueueItem(this, { ...claim, signal }) };
       }
     } catch (error) {
-      if (error instanceof MultiError && isTaken(error)) return null;
+      if (error instanceof MultiError && isTaken(error)) return notToBeHad;
       if (!isZkError(error) || !error.outcomeUnknown) throw error;
+      unknown = error;
     }
     const held = await this.#askFor(claimPath, mark);
-    return held === null ? null : new QueueItem(this, { ...claim, signal: held });
+    if (held === null) return { result: null, unknown };
+    return { result: new QueueItem(this, { ...claim, signal: held }) };
   }
 
   /** The signal of the session that holds the claim, if it is ours. */
@@ -90,24 +113,24 @@ export class Claims implements ItemHost {
         return isOurs && !sessionSignal.aborted ? sessionSignal : null;
       } catch (error) {
         if (isZkError(error, 'NO_NODE')) return null;
-        if (!isZkError(error) || !error.retryable || tries === asksMax) throw error;
+        if (!isZkError(error) || !error.retryable || tries === triesMax) throw error;
       }
     }
   }
 
   /** Nobody has it: its version sees to it that one alone moves it. */
-  async #buryUnclaimed(waiting: Waiting, raw: Buffer | null, version: number): Promise<void> {
+  async #buryUnclaimed(waiting: Waiting, raw: Buffer | null, version: number): Promise<Tried> {
     const { id, path, tries } = waiting;
     try {
       await this.#dead.add({ id, data: raw, tries: tries + version }, [
         { op: 'delete', path, version },
       ]);
     } catch (error) {
-      if (error instanceof MultiError && isTaken(error)) return;
       // Moved or not: it is one multi, so that it is in one place and not in two.
-      if (isZkError(error) && error.outcomeUnknown) return;
-      throw error;
+      if (isZkError(error) && error.outcomeUnknown) return { result: null, unknown: error };
+      if (!(error instanceof MultiError) || !isTaken(error)) throw error;
     }
+    return notToBeHad;
   }
 
   async requeue(item: QueueItem, removal: MultiOp[], options: RequeueOptions): Promise<void> {

@@ -54,9 +54,7 @@ export class Puts {
     if (this.#waiting.length >= waitingMax) throw new QueueError('OVERLOADED', this.#path);
     const put: Put = { entry, done: deferred(), isCalledOff: false };
     this.#waiting.push(put);
-    this.#draining ??= this.#drain().finally(() => {
-      this.#draining = undefined;
-    });
+    this.#draining ??= this.#drain();
     const callOff = () => {
       put.isCalledOff = true;
     };
@@ -82,6 +80,7 @@ export class Puts {
         for (const put of batch) put.done.reject(error);
       }
     }
+    this.#draining = undefined; // in this very turn: whoever puts in the next one begins anew
   }
 
   /** The first ones, as long as they have the same key and fit. */

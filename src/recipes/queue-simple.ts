@@ -16,7 +16,7 @@ import { type Acl, type Client, type DataInput, isZkError } from '../client/inde
 import { childOf, frameBytesMax, frameOverheadBytes } from '../protocol/index.ts';
 import type { Clock } from '../support/index.ts';
 import { bounded, lookUntil } from './bounded-wait.ts';
-import type { WaitOptions } from './deadline.ts';
+import { unlessAborted, type WaitOptions } from './deadline.ts';
 import { inOrder } from './line.ts';
 import { withParents } from './parents.ts';
 import { QueueError } from './queue-error.ts';
@@ -70,7 +70,7 @@ export class SimpleQueue {
     const setting = { clock: this.#options.clock, timedOut, ended: this.#ended.signal };
     return bounded(options, setting, async (signal) => {
       for (;;) {
-        const taken = await this.tryTake();
+        const taken = await this.#tryTake(signal);
         if (taken !== null) return taken.data;
         // Only looks for one here: what is removed must not be lost to a wait that was called off.
         await lookUntil(this.#client, signal, async (watching) => {
@@ -83,14 +83,19 @@ export class SimpleQueue {
   }
 
   /** Removes the first item; null when there is none. */
-  async tryTake(): Promise<{ readonly data: Buffer | null } | null> {
-    this.#ended.signal.throwIfAborted();
+  tryTake(): Promise<{ readonly data: Buffer | null } | null> {
+    return this.#tryTake(this.#ended.signal);
+  }
+
+  /** Called off while it looks, and not while it removes: what it has removed must not be lost. */
+  async #tryTake(signal: AbortSignal): Promise<{ readonly data: Buffer | null } | null> {
+    signal.throwIfAborted();
     for (let round = 0; round < roundsMax; round++) {
-      const names = await this.#names();
+      const names = await unlessAborted(this.#names(), signal);
       if (names.length === 0) return null;
       for (const name of names) {
         const path = childOf(this.path, name);
-        const node = await this.#get(path);
+        const node = await unlessAborted(this.#get(path), signal);
         if (node === null) continue;
         try {
           await this.#receipt.run([{ op: 'delete', path, version: node.stat.version }]);

@@ -32,6 +32,7 @@ import type { QueueItem } from './queue-item.ts';
 import { priorityText, type QueueOrder, slotKey } from './queue-names.ts';
 import { Puts } from './queue-puts.ts';
 import type { Entry, QueueStore, Waiting } from './queue-store.ts';
+import { whileLinked } from './while-linked.ts';
 
 export interface QueueOptions {
   /** `fifo` unless said. All who use a queue must say the same. */
@@ -363,7 +364,7 @@ export class Queue {
         (late) => this.#giveBack(Promise.resolve(late)),
       );
     } finally {
-      await place?.leave();
+      if (place !== undefined) await whileLinked(this.#client, place.leave());
     }
   }
 

@@ -26,11 +26,12 @@ import {
   tryAcquire,
 } from './acquire.ts';
 import { type Contender, describe } from './contenders.ts';
-import type { TryOptions, WaitOptions } from './deadline.ts';
+import { Deadline, type TryOptions, unlessAborted, type WaitOptions } from './deadline.ts';
 import type { Grant } from './grant.ts';
 import { createUnder } from './guarded-create.ts';
 import { Line } from './line.ts';
 import type { LockOptions } from './lock.ts';
+import { LockTimeoutError } from './lock-timeout-error.ts';
 import { LockUpgradeError } from './lock-upgrade-error.ts';
 import {
   readersOrOneWriter,
@@ -40,6 +41,7 @@ import {
 } from './read-write-rule.ts';
 import { checkOwner } from './reentrant-lock.ts';
 import { Reentry, type SharedGrant } from './reentry.ts';
+import { whileLinked } from './while-linked.ts';
 
 export interface SideOptions extends WaitOptions {
   /** Whose it is: an object by which re-entry and downgrades are known. Somebody new unless said. */
@@ -108,14 +110,14 @@ export class ReadWriteLock {
   async #acquireRead(owner: object, wait: WaitOptions): Promise<SharedGrant> {
     const write = await this.#writers.granted(owner, wait);
     return this.#readers.enter(owner, wait, () =>
-      write ? this.#downgrade(write) : this.#wait(readPrefix, wait),
+      write ? this.#downgrade(write, wait) : this.#wait(readPrefix, wait),
     );
   }
 
   async #tryRead(owner: object, options: TryOptions): Promise<SharedGrant | null> {
     const write = this.#writers.grantOf(owner);
     return this.#readers.tryEnter(owner, () =>
-      write ? this.#downgrade(write) : this.#try(readPrefix, options),
+      write ? this.#downgrade(write, options) : this.#try(readPrefix, options),
     );
   }
 
@@ -146,7 +148,29 @@ export class ReadWriteLock {
   }
 
   /** A read node beside the write node, made only while that one is still ours. */
-  async #downgrade(write: Grant): Promise<Grant> {
+  async #downgrade(write: Grant, wait: WaitOptions): Promise<Grant> {
+    const deadline = new Deadline(wait, this.#clock);
+    const { signal } = deadline;
+    let making: Promise<Grant> | undefined;
+    try {
+      signal.throwIfAborted();
+      making = this.#makeBeside(write);
+      return await unlessAborted(making, signal);
+    } catch (error) {
+      const isLate = deadline.isLate && error === signal.reason;
+      // Whatever comes of it after all is given back.
+      const undone = making?.then(
+        (read) => read.release(),
+        () => {},
+      );
+      if (undone !== undefined) await whileLinked(this.#client, undone);
+      throw isLate ? new LockTimeoutError(this.path, wait.timeoutMs!, [], undefined) : error;
+    } finally {
+      deadline.stop();
+    }
+  }
+
+  async #makeBeside(write: Grant): Promise<Grant> {
     const number = write.path.slice(write.path.lastIndexOf(writePrefix) + writePrefix.length);
     const [read] = await createUnder(this.#client, write, {
       parent: this.path,

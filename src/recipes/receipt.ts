@@ -17,6 +17,7 @@ import { randomUUID } from 'node:crypto';
 import { type Acl, type Client, isZkError, MultiError, type MultiOp } from '../client/index.ts';
 import { childOf } from '../protocol/index.ts';
 import { withParents } from './parents.ts';
+import { whileLinked } from './while-linked.ts';
 
 /** How often a multi of which it is certain that it did not take place is sent again. */
 const triesMax = 10;
@@ -50,13 +51,16 @@ export class Receipt {
     return done;
   }
 
-  /** Takes the receipt away. A later `run` makes another. */
+  /** Takes the receipt away; without a link as soon as there is one. A later `run` makes another. */
   async close(): Promise<void> {
     await this.#tail;
     const path = this.#path;
     this.#path = undefined;
     if (path === undefined || this.#sessionId !== this.#client.sessionId) return;
-    await this.#client.discard(path);
+    const gone = this.#client.discard(path).catch((error: unknown) => {
+      if (!isZkError(error, 'SESSION_EXPIRED', 'AUTH_FAILED')) throw error; // else it goes with the session
+    });
+    await whileLinked(this.#client, gone);
   }
 
   async #run(ops: readonly MultiOp[]): Promise<readonly unknown[] | null> {

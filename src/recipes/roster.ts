@@ -26,6 +26,7 @@ import { Backoff, type Deferred, deferred, systemClock } from '../support/index.
 import { unlessAborted } from './deadline.ts';
 import { linked } from './linked.ts';
 import { type Watched, watchChildren, watchNode } from './node-watch.ts';
+import { isPassing } from './passing.ts';
 import { pause, retryBackoff } from './pause.ts';
 import { settled, unwatch } from './unwatch.ts';
 
@@ -153,7 +154,7 @@ export class Roster {
     this.#options.onEnd?.(error);
   }
 
-  /** Reads whatever may have changed. False when the link or the session broke meanwhile. */
+  /** Reads whatever may have changed. False when the link or the session broke meanwhile, or the server was overloaded. */
   async #catchUp(): Promise<boolean> {
     try {
       while (this.#mustFence || this.#mustList || this.#dirty.size > 0) {
@@ -163,7 +164,7 @@ export class Roster {
       }
     } catch (error) {
       if (this.#life.signal.aborted) return false;
-      if (!isZkError(error, 'CONNECTION_LOSS', 'SESSION_EXPIRED', 'SESSION_MOVED')) throw error;
+      if (!isPassing(error)) throw error;
       return false;
     }
     if (this.#client.state.name !== 'connected') return false;

@@ -175,8 +175,9 @@ export class Semaphore {
       const [leases, limit] = await unlessAborted(watching, signal, turn.signal);
       if (shared !== undefined && limit === null) throw missingLimit(shared);
       const most = limit === null ? (this.#limit as number) : limitOf(limit.found.data, shared!);
-      if (leases === null || leases.found.length + count <= most) return;
-      const changed = limit ? [leases.changed, limit.changed] : [leases.changed];
+      if ((leases?.found.length ?? 0) + count <= most) return;
+      // Where nobody has a lease, and nothing is there that could be watched, only the limit is in the way.
+      const changed = [leases, limit].flatMap((watch) => watch?.changed ?? []);
       await unlessAborted(Promise.race(changed), signal, turn.signal);
     } finally {
       await whileLinked(this.#client, stop());

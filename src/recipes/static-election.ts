@@ -15,6 +15,7 @@
  */
 
 import { type Client, isZkError } from '../client/index.ts';
+import { type Deferred, deferred } from '../support/index.ts';
 import type { Appointed } from './appointment.ts';
 import { Candidate, type CandidateOptions } from './candidate.ts';
 import { unlessAborted } from './deadline.ts';
@@ -29,8 +30,13 @@ export interface StaticElectionOptions extends CandidateOptions {
   readonly standBackMs?: number;
 }
 
+interface Claim {
+  readonly owner: StaticElection;
+  readonly freed: Deferred<void>;
+}
+
 /** Who of this process has made which node: two candidates on one client have one session. */
-const claims = new WeakMap<Client, Map<string, StaticElection>>();
+const claims = new WeakMap<Client, Map<string, Claim>>();
 
 export class StaticElection extends Candidate {
   protected override readonly canGuard = false;
@@ -63,6 +69,14 @@ export class StaticElection extends Candidate {
           await pause(this.clock, this.#standBackMs, signal);
           signal.throwIfAborted();
         }
+        // One of the same session that has lost the node, and whose work goes on, holds us up, and nobody
+        // else: no watch tells when it is done.
+        const claim = this.#claim();
+        if (claim.owner !== this) {
+          await unlessAborted(claim.freed.promise, signal);
+          isUnsure = false;
+          continue;
+        }
         const outcome = await this.#create(signal);
         if (outcome instanceof Grant) return outcome;
         isUnsure = outcome === 'unsure';
@@ -70,14 +84,14 @@ export class StaticElection extends Candidate {
       }
       try {
         const isOurs = watched.found.stat.ephemeralOwner === client.sessionId;
-        if (isUnsure && isOurs && this.#claim()) {
+        if (isUnsure && isOurs && this.#claim().owner === this) {
           return await this.#won({ path, stat: watched.found.stat });
         }
         isUnsure = false;
         if (!isOurs && this.isAppointable) await this.claimAppointment();
         await unlessAborted(watched.changed, signal);
       } finally {
-        await watched.stop();
+        await whileLinked(client, watched.stop());
       }
     }
   }
@@ -96,7 +110,6 @@ export class StaticElection extends Candidate {
 
   async #create(signal: AbortSignal): Promise<Grant | 'taken' | 'unsure'> {
     const { client, path, acl } = this;
-    if (!this.#claim()) return 'taken';
     try {
       const input = { data: this.id, ...(acl && { acl }), signal };
       const node = await withParents(client, path, acl, () =>
@@ -134,17 +147,20 @@ export class StaticElection extends Candidate {
     return this.#grant;
   }
 
-  #claim(): boolean {
-    const held = claims.get(this.client) ?? new Map<string, StaticElection>();
+  /** Ours, unless another has one already. */
+  #claim(): Claim {
+    const held = claims.get(this.client) ?? new Map<string, Claim>();
     claims.set(this.client, held);
-    const owner = held.get(this.path);
-    if (owner !== undefined && owner !== this) return false;
-    held.set(this.path, this);
-    return true;
+    const claim = held.get(this.path) ?? { owner: this, freed: deferred() };
+    held.set(this.path, claim);
+    return claim;
   }
 
   #unclaim(): void {
     const held = claims.get(this.client);
-    if (held?.get(this.path) === this) held.delete(this.path);
+    const claim = held?.get(this.path);
+    if (claim?.owner !== this) return;
+    held!.delete(this.path);
+    claim.freed.resolve();
   }
 }

@@ -77,7 +77,12 @@ export class Audit {
   }
 
   committed(call: Call, applied: Applied): void {
-    if (call.body.type === 'closeSession') this.#closed(call, call.body.txn.paths2Delete ?? []);
+    if (call.body.type === 'closeSession') {
+      this.#closed(call.head.clientId, call.body.txn.paths2Delete ?? []);
+    } else if (call.aheadOf !== undefined) {
+      const paths = (applied.parts ?? []).map(({ path }) => path);
+      this.#closed(call.aheadOf, paths);
+    }
     const operation = operations[call.op];
     if (operation === undefined || call.asked === undefined) return;
     if (call.op === 'multi') this.#multi(call, call.asked.request, applied);
@@ -116,8 +121,8 @@ export class Audit {
     }
   }
 
-  #closed(call: Call, paths: readonly (string | null)[]): void {
-    const session = hexId(call.head.clientId);
+  #closed(id: bigint, paths: readonly (string | null)[]): void {
+    const session = hexId(id);
     for (const znode of paths) {
       if (znode === null) continue;
       this.#line({ session, user: userName(), operation: expired, znode }, 'success');

@@ -53,6 +53,8 @@ export class Call implements TxnHead, Asker, Changes {
   digest: DigestHalves | undefined = undefined;
   /** What was asked and by whom, where somebody listens to commits. */
   asked: Asked | undefined = undefined;
+  /** For a call without a link: the session that ends, and has more nodes than its last txn can name. */
+  aheadOf: bigint | undefined = undefined;
   /** For a call without a link: it is applied. */
   done: ((applied: Applied) => void) | undefined = undefined;
 

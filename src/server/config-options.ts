@@ -113,8 +113,9 @@ function persisting(config: ServerConfig): ServerOptions {
 
 function limitsFrom(config: ServerConfig): Partial<Limits> {
   const limits: Partial<Record<LimitName, number>> = {
-    connectionsPerAddressMax: config.must('maxClientCnxns'),
-    connectionsMax: config.must('maxCnxns'),
+    // Apache takes whatever is below 0 for no limit too.
+    connectionsPerAddressMax: Math.max(0, config.must('maxClientCnxns')),
+    connectionsMax: Math.max(0, config.must('maxCnxns')),
     frameBytesMax: config.must('jute.maxbuffer'),
   };
   for (const name of Object.keys(defaultLimits) as LimitName[]) {

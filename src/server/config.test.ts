@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { readConfig, variableOf } from './config.ts';
 import { appliedKeys, inertKeys, refusedKeys } from './config-keys.ts';
 import { optionsOf } from './config-options.ts';
-import { defaultLimits } from './limits.ts';
+import { defaultLimits, limitsOf } from './limits.ts';
 import { readProperties } from './properties.ts';
 import { readJaas, readUsers } from './users.ts';
 
@@ -192,6 +192,18 @@ describe('options', () => {
 
     expect(Object.values(limits!).sort((a, b) => a! - b!)).toEqual(
       Object.keys(defaultLimits).map((_, i) => i + 1),
+    );
+  });
+
+  test('take a number of links below 0 for no limit, as Apache does, and no other limit', () => {
+    const { limits } = optionsOf(readConfig(file('maxClientCnxns=-1\nmaxCnxns=-1\n')));
+
+    expect(limitsOf(limits)).toMatchObject({
+      connectionsPerAddressMax: Infinity,
+      connectionsMax: Infinity,
+    });
+    expect(refusal('drover.limits.sessionsMax=-1')).toThrow(
+      'zoo.cfg line 1: drover.limits.sessionsMax has to be from 0',
     );
   });
 

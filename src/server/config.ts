@@ -16,6 +16,7 @@ import {
   inertPrefixes,
   refusedKeys,
 } from './config-keys.ts';
+import { defaultLimits, type LimitName } from './limits.ts';
 import { readProperties } from './properties.ts';
 
 export class ConfigError extends Error {
@@ -231,6 +232,9 @@ function check(config: ServerConfig): void {
   range('jute.maxbuffer', 1024, 0x7fff_ffff);
   range('snapCount', 2, Number.MAX_SAFE_INTEGER);
   range('preAllocSize', 1, 16 * 1024 * 1024);
+  for (const name of Object.keys(defaultLimits) as LimitName[]) {
+    range(`drover.limits.${name}`, 0, Number.MAX_SAFE_INTEGER);
+  }
   const ticks = config.must('tickTime');
   const least = config.must('minSessionTimeout');
   const most = config.must('maxSessionTimeout');

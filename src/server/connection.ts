@@ -60,6 +60,8 @@ export interface Service {
   closed(connection: Connection): void;
   chunkBegun(bytes: number): void;
   sent(bytes: number): void;
+  /** One event more. */
+  told(): void;
   /** The chunk held so many whole frames. Whatever is dirty leaves, at the latest with its turn of the event loop. */
   chunkDone(connection: Connection, requests: number): void;
   later(delayMs: number, run: () => void): void;
@@ -68,10 +70,18 @@ export interface Service {
 
 type State = 'greeting' | 'held' | 'open' | 'closing' | 'closed';
 
+/** A request that reads, and when it came. */
+export interface Frame {
+  readonly kind: 'frame';
+  readonly bytes: Buffer;
+  readonly ids: readonly Id[];
+  readonly startMs: number;
+}
+
 /** What waits on a link for its turn. */
 type Waiting =
   | Call
-  | { readonly kind: 'frame'; readonly bytes: Buffer; readonly ids: readonly Id[] }
+  | Frame
   /** A reply that is known already, but not due. */
   | { readonly kind: 'answer'; readonly run: () => void }
   /** Nothing more until this zxid is applied: a sync, or a session that moved with writes under way. */
@@ -110,6 +120,7 @@ export class Connection implements Watcher {
   #greeting: Buffer | undefined;
   #isGreeted = false;
   #held: Buffer[] = [];
+  #heldBytes = 0;
   #waiting: (Waiting | undefined)[] = [];
   #waitingAt = 0;
   #waitingBytes = 0;
@@ -119,6 +130,10 @@ export class Connection implements Watcher {
   #isDirty = false;
   #paused = 0;
   #delayMs = 0;
+  /** What leaves later, the first first: see `delay`. */
+  #late: Buffer[] = [];
+  /** How many of these were due while the link was stalled. */
+  #lateDue = 0;
   session: ServerSession<Connection> | undefined = undefined;
   ids: readonly Id[];
   /** Its connect request had the byte that says whether read-only will do; then the answer has it. */
@@ -230,13 +245,17 @@ export class Connection implements Watcher {
         break;
       case 'held':
         this.#held.push(Buffer.from(bytes.subarray(start, end)));
+        this.#heldBytes += end - start;
         break;
     }
   }
 
   #isFull(): boolean {
     const { requestsInFlightMax, requestBytesInFlightMax } = this.#service.limits;
-    return this.inFlight > requestsInFlightMax || this.#waitingBytes > requestBytesInFlightMax;
+    return (
+      this.inFlight + this.#held.length > requestsInFlightMax ||
+      this.#waitingBytes + this.#heldBytes > requestBytesInFlightMax
+    );
   }
 
   // ── states ────────────────────────────────────────────────────────────────────────────────────
@@ -251,6 +270,7 @@ export class Connection implements Watcher {
     this.#state = 'open';
     const held = this.#held;
     this.#held = [];
+    this.#heldBytes = 0;
     for (const frame of held) {
       if (!this.isLive) return;
       this.#service.request(this, frame, 0, frame.length, false, this.ids);
@@ -263,8 +283,12 @@ export class Connection implements Watcher {
     this.#state = 'closing';
     this.#forgetWaiting();
     this.flush();
-    if (this.#delayMs > 0) this.#service.later(this.#delayMs, () => this.wire.end());
-    else this.wire.end();
+    const end = () => {
+      this.#sendLate();
+      this.wire.end();
+    };
+    if (this.#delayMs > 0) this.#service.later(this.#delayMs, end);
+    else end();
   }
 
   close(): void {
@@ -289,6 +313,7 @@ export class Connection implements Watcher {
     this.#waitingAt = 0;
     this.#waitingBytes = 0;
     this.#held = [];
+    this.#heldBytes = 0;
   }
 
   // ── what waits ────────────────────────────────────────────────────────────────────────────────
@@ -332,7 +357,7 @@ export class Connection implements Watcher {
    */
   drain(
     appliedZxid: number,
-    run: (connection: Connection, bytes: Buffer, ids: readonly Id[]) => void,
+    run: (connection: Connection, frame: Frame) => void,
     isDue = false,
   ): void {
     for (;;) {
@@ -345,7 +370,7 @@ export class Connection implements Watcher {
       }
       if (head.kind === 'barrier' && head.zxid > appliedZxid) break;
       this.shift();
-      if (head.kind === 'frame') run(this, head.bytes, head.ids);
+      if (head.kind === 'frame') run(this, head);
       else if (head.kind === 'answer') head.run();
     }
     if (this.#paused & pauses.inFlight && !this.#isFull()) this.#pauseFor(pauses.inFlight, false);
@@ -372,6 +397,7 @@ export class Connection implements Watcher {
   deliver(frame: Buffer): void {
     if (!this.isLive) return;
     this.packetsSent += 1;
+    this.#service.told();
     if (this.#out === undefined && this.#shared === undefined) {
       this.#shared = frame;
       this.#mark();
@@ -391,7 +417,8 @@ export class Connection implements Watcher {
       const copy = Buffer.from(bytes.subarray(0, length));
       this.#shared = undefined;
       this.#release();
-      this.#service.later(this.#delayMs, () => this.#send(copy, length));
+      this.#late.push(copy);
+      this.#service.later(this.#delayMs, () => this.#sendLate(copy));
       return;
     }
     const sent = this.#send(bytes, length);
@@ -445,11 +472,24 @@ export class Connection implements Watcher {
 
   unstall(): void {
     this.#pauseFor(pauses.test, false);
+    if (this.#lateDue > 0) this.#sendLate(this.#late[this.#lateDue - 1]);
+    this.#lateDue = 0;
     this.flush();
   }
 
   delay(ms: number): void {
     this.#delayMs = ms;
+    if (ms === 0) this.#sendLate();
+  }
+
+  /** Up to this one, or all there is: nothing overtakes what was said before it. */
+  #sendLate(last = this.#late.at(-1)): void {
+    const count = last === undefined ? 0 : this.#late.indexOf(last) + 1;
+    if ((this.#paused & pauses.test) !== 0) {
+      this.#lateDue = Math.max(this.#lateDue, count);
+      return;
+    }
+    for (const bytes of this.#late.splice(0, count)) this.#send(bytes, bytes.length);
   }
 
   /** What `crst` does. */

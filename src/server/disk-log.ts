@@ -244,6 +244,7 @@ export class DiskLog implements TxnLog {
     const { autopurge } = this.#options;
     if (autopurge === undefined || autopurge.intervalMs <= 0) return;
     const again = () => {
+      if (this.#isClosed) return; // the folder may be another's by then
       this.#purgeTimer = this.#clock.after(autopurge.intervalMs, run, true);
     };
     const run = () => {

@@ -14,6 +14,7 @@ import {
   digestText,
   errorCodeOf,
   type Id,
+  type MultiPart,
   type OpName,
   openAcl,
   ops,
@@ -22,16 +23,17 @@ import {
   ZkError,
 } from '../protocol/index.ts';
 import { type Clock, type Logger, silentLogger } from '../support/index.ts';
-import { type Applied, Tree } from '../tree/index.ts';
+import { type Applied, ownerKind, Tree } from '../tree/index.ts';
 import { Auth, superId } from './auth.ts';
 import { AuthAttempts } from './auth-attempts.ts';
 import { type Asked, Call } from './call.ts';
-import { Connection, type Service, type Wire } from './connection.ts';
+import { Connection, type Frame, type Service, type Wire } from './connection.ts';
 import { Expiry } from './expiry.ts';
 import { Gathering } from './gathering.ts';
 import { Handshake } from './handshake.ts';
 import { type Limits, limitsOf } from './limits.ts';
 import { hexId, rateLimited } from './log-lines.ts';
+import { prepareMulti } from './multi.ts';
 import type { EngineOptions } from './options.ts';
 import { Outbox } from './outbox.ts';
 import { Outlook } from './outlook.ts';
@@ -53,6 +55,12 @@ const marshallingErr = wireOf('MARSHALLING_ERROR');
 const quotaErr = wireOf('QUOTA_EXCEEDED');
 
 const unknownMs = -1;
+
+/** In one multi, when a session's nodes are more than its end can name. */
+const deletedAheadMax = 1_000;
+/** What stands around a path in a txn, at most: its length, and as part of a multi type and length. */
+const pathHeadBytes = 12;
+const pathBytes = (path: string) => Buffer.byteLength(path) + pathHeadBytes;
 
 /** How often a slow disk is told of. */
 const slowSaidEveryMs = 10_000;
@@ -143,6 +151,7 @@ export class Engine implements Service {
     this.sessions = new Sessions(tickTimeMs, firstSessionId(options.serverId ?? 1, clock.wallMs()));
     // A restart gives every session a full timeout again: its client may have been waiting for us.
     for (const [id, timeoutMs] of this.tree.sessions) this.sessions.add(id, timeoutMs, this.#nowMs);
+    this.#adoptOwners(options.maxSessionTimeoutMs);
     this.#handshake = new Handshake(
       this.tree,
       this.sessions,
@@ -157,6 +166,7 @@ export class Engine implements Service {
       sasl: options.sasl,
       requiredSchemes: options.requiredSchemes,
       authIdsMax: this.limits.authIdsMax,
+      idCharsMax: this.limits.frameBytesMax,
     });
     this.#pipeline = new Pipeline(options.log ?? memoryLog, clock, this.stats, {
       batchBegun: (nowMs) => {
@@ -178,6 +188,17 @@ export class Engine implements Service {
       () => this.stats.connectionsAccepted + this.stats.connectRequests,
     );
     this.#expiry.start();
+  }
+
+  /**
+   * Owners of ephemeral nodes of whom no file tells a session: they end as any other, or their nodes would
+   * stay for ever. Apache ends them at its start. Not nodes with a time to live, where that is switched off.
+   */
+  #adoptOwners(timeoutMs: number): void {
+    for (const id of this.tree.owners.keys()) {
+      if (this.tree.sessions.has(id) || ownerKind(id, true) === 'ttl') continue;
+      this.sessions.add(id, timeoutMs, this.#nowMs);
+    }
   }
 
   get lastZxid(): number {
@@ -223,14 +244,14 @@ export class Engine implements Service {
     return connection;
   }
 
-  /** Closes a link that is one too many. */
-  turnAway(connection: Connection): void {
+  /** A link that was one too many. */
+  turnedAway(address: string): void {
     this.stats.connectionsRefused += 1;
-    this.#logger.warn({ address: connection.wire.address }, 'a link too many');
-    connection.close();
+    this.#logger.warn({ address }, 'a link too many');
   }
 
   closed(connection: Connection): void {
+    connection.onGreeted(); // a flood of links must not be remembered until they would have been too late
     this.connections.delete(connection);
     this.#barriers.delete(connection);
     this.watches.removeAll(connection);
@@ -257,6 +278,10 @@ export class Engine implements Service {
 
   sent(bytes: number): void {
     this.stats.bytesSent += bytes;
+  }
+
+  told(): void {
+    this.stats.packetsSent += 1;
   }
 
   chunkDone(connection: Connection, requests: number): void {
@@ -336,7 +361,7 @@ export class Engine implements Service {
       this.#inTurn(connection, code, xid, forced);
     } else if (connection.inFlight > 0 || connection.isClogged) {
       const owned = borrowed ? Buffer.from(bytes.subarray(start, end)) : bytes.subarray(start, end);
-      connection.wait({ kind: 'frame', bytes: owned, ids });
+      connection.wait({ kind: 'frame', bytes: owned, ids, startMs: this.#nowMs });
     } else {
       this.#read(connection, bytes, start, end, borrowed, ids);
       this.#answered += 1;
@@ -412,6 +437,7 @@ export class Engine implements Service {
       this.#inTurn(connection, ops[op].code, xid, quotaErr); // not even the refusal is logged
       return;
     }
+    if (op === 'closeSession' && forced === undefined) this.#deleteAhead(session);
     const call = this.#newCall(op, xid, session, connection, ids, bytes);
     call.asked = asked;
     let prepared: TxnBody | number;
@@ -543,8 +569,12 @@ export class Engine implements Service {
     connection.drain(this.tree.lastZxid, this.#runWaiting);
   }
 
-  readonly #runWaiting = (connection: Connection, bytes: Buffer, ids: readonly Id[]): void => {
+  readonly #runWaiting = (connection: Connection, { bytes, ids, startMs }: Frame): void => {
     this.#read(connection, bytes, 0, bytes.length, false, ids);
+    const tookMs = this.#nowMs - startMs;
+    connection.latency.record(tookMs);
+    this.stats.reads.record(tookMs);
+    this.stats.byOp.record(readInt(bytes, 4), tookMs);
   };
 
   /** Every write waits for it. Told now and then, with how often it was so far. */
@@ -581,19 +611,52 @@ export class Engine implements Service {
     session.closing = true;
     this.stats.sessionsExpired += 1;
     this.#logger.info({ session: hexOf(session.id) }, 'session expired');
+    this.#deleteAhead(session);
     const call = this.#ownCall('closeSession', session);
     this.#submit(call, this.#prepare.closeSession(session.id, call));
   }
 
-  /** Asks for one container or TTL node to go. It is checked again when its turn comes. */
+  /**
+   * Of a session that came with a directory of Apache's, which has no such limit: ephemeral nodes that the
+   * txn of its end has no room for go before it.
+   */
+  #deleteAhead({ id }: Session): void {
+    const { ephemeralPathBytesMax } = this.limits;
+    const { size } = this.tree.ephemeralsOf(id);
+    if (this.tree.ephemeralBytesOf(id) + 4 * size <= ephemeralPathBytesMax) return;
+    const paths = this.#outlook.ephemeralsOf(id);
+    let left = paths.reduce((sum, path) => sum + pathBytes(path), 0);
+    while (left > ephemeralPathBytesMax) {
+      const parts: MultiPart[] = [];
+      for (let bytes = 0; paths.length > 0 && parts.length < deletedAheadMax; ) {
+        const path = paths.at(-1)!;
+        bytes += pathBytes(path);
+        if (bytes > ephemeralPathBytesMax && parts.length > 0) break;
+        paths.pop();
+        left -= pathBytes(path);
+        parts.push({ op: 'delete', request: { path, version: anyVersion } });
+      }
+      const call = this.#ownCall('multi', undefined);
+      call.aheadOf = id;
+      this.#submit(call, prepareMulti(this.#prepare, this.#outlook, parts, call, call));
+    }
+  }
+
+  /**
+   * Asks for one container or TTL node to go. Not while a change of it is under way, which may renew it or
+   * put another in its place: the next look tells. Apache takes it away then, whatever it has become.
+   */
   reap(path: string): void {
     if (this.#stopped || this.refusesWrites) return;
+    const node = this.#outlook.get(path);
+    if (node === undefined || node.isUnderWay) return;
     const call = this.#ownCall('deleteContainer', undefined);
     this.#submit(call, this.#prepare.deleteContainer(path, call));
   }
 
   /** Makes the node, or sets its data, as the super user would. For fixtures. */
-  seed(path: string, data: Buffer | null): Promise<void> {
+  seed(path: string, data: Buffer | null, { onlyMissing = false } = {}): Promise<void> {
+    if (onlyMissing && this.#outlook.get(path) !== undefined) return Promise.resolve();
     const call = this.#ownCall('create', undefined);
     const made = { path, data, acl: [...openAcl], flags: 0 };
     const prepared =

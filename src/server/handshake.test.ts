@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest';
+import { ManualClock } from '../support/index.ts';
 import { RawClient, startTestServer } from '../testing/index.ts';
+import { startServer } from './start-server.ts';
 
 test('the answer has the read-only byte if and only if the request had it', async () => {
   await using zk = await startTestServer();
@@ -135,3 +137,20 @@ test('a link that asks for nothing is closed', async () => {
 });
 
 const open = [{ perms: 31, id: { scheme: 'world', id: 'anyone' } }];
+
+test.each(['srvr', 'nothing'])(
+  'a link that said %s and went leaves no timer behind',
+  async (said) => {
+    const clock = new ManualClock();
+    await using server = await startServer({ port: 0, inMemory: true, clock });
+    const before = clock.pending;
+    const link = await RawClient.dial(server.port);
+    while (server.engine.connections.size === 0) await new Promise(setImmediate);
+
+    if (said === 'srvr') link.write(Buffer.from(said));
+    else link.close();
+    while (server.engine.connections.size > 0) await new Promise(setImmediate);
+
+    expect(clock.pending).toBe(before);
+  },
+);

@@ -112,5 +112,6 @@ export class Handshake {
     });
     writer.endFrame(start);
     connection.packetsSent += 1;
+    this.#stats.packetsSent += 1;
   }
 }

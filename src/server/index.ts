@@ -2,7 +2,7 @@ export { type Logger, silentLogger } from '../support/index.ts';
 export { isLoopback } from './addresses.ts';
 export { type AdminOptions, type AdminServer, startAdminServer } from './admin.ts';
 export { Audit } from './audit.ts';
-export type { ExtraScheme } from './auth.ts';
+export { Auth, type ExtraScheme } from './auth.ts';
 export type { Call } from './call.ts';
 export { ConfigError, nearest, readConfig, type ServerConfig, variableOf } from './config.ts';
 export {

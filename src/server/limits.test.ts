@@ -1,9 +1,27 @@
-import { expect, test } from 'vitest';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { encode } from '../jute/index.ts';
+import { ops } from '../protocol/index.ts';
+import { deferred } from '../support/index.ts';
 import { RawClient, startTestServer } from '../testing/index.ts';
-import { limitsOf } from './limits.ts';
+import { framed, greeting, NoWire } from './fixtures.ts';
+import { type Limits, limitsOf } from './limits.ts';
+import { startServer } from './start-server.ts';
 
 const open = [{ perms: 31, id: { scheme: 'world', id: 'anyone' } }];
 const node = (path: string, flags = 0) => ({ path, data: null, acl: open, flags });
+
+class PausedWire extends NoWire {
+  isPaused = false;
+  override pause(): void {
+    this.isPaused = true;
+  }
+  override resume(): void {
+    this.isPaused = false;
+  }
+}
 
 test('zero is no limit', () => {
   expect(limitsOf({ multiOpsMax: 0 }).multiOpsMax).toBe(Infinity);
@@ -74,6 +92,37 @@ test('watches are counted for each link and for all', async () => {
   expect([await watch(b, '/1'), await watch(b, '/2')]).toEqual([-101, -125]);
 });
 
+test('watches are weighed by their paths too, for each link and for all', async () => {
+  const limits = { watchBytesPerConnectionMax: 200, watchBytesMax: 300 };
+  await using zk = await startTestServer({ limits });
+  const [a, b] = [await RawClient.connect(zk.port), await RawClient.connect(zk.port)];
+  const path = (name: string) => `/${name.padStart(99, '0')}`;
+  const watch = (client: RawClient, name: string) =>
+    client.err('exists', { path: path(name), watch: true });
+  const again = (dataWatches: string[]) => ({
+    ...{ relativeZxid: 0n, dataWatches: [], childWatches: [], existWatches: dataWatches },
+    ...{ persistentWatches: [], persistentRecursiveWatches: [] },
+  });
+
+  expect([await watch(a, '1'), await watch(a, '2'), await watch(a, '3')]).toEqual([
+    -101, -101, -125,
+  ]);
+  expect([await watch(b, '1'), await watch(b, '2')]).toEqual([-101, -125]);
+  expect(await b.err('addWatch', { path: path('3'), mode: 1 })).toBe(-125);
+  expect(await b.err('setWatches2', again([path('3'), path('4')]))).toBe(-125);
+
+  // What is spent is kept for who watches again, and makes room for who does not.
+  await b.ask('create', node(path('1')));
+  await b.ask('create', node(path('2')));
+  expect([await watch(a, '3'), await watch(a, '4'), await watch(a, '5')]).toEqual([
+    -101, -101, -125,
+  ]);
+  expect(await b.err('addWatch', { path: '/', mode: 1 })).toBe(0);
+  a.close();
+  while (zk.engine.connections.size > 1) await new Promise(setImmediate);
+  expect(zk.engine.watches.bytes).toBe(1);
+});
+
 test('a client that asks without end and reads nothing is not read either', async () => {
   await using zk = await startTestServer({ limits: { outputBytesSoftMax: 256 * 1024 } });
   await zk.load({ '/big': 'x'.repeat(500_000) });
@@ -89,6 +138,33 @@ test('a client that asks without end and reads nothing is not read either', asyn
   expect((await (await RawClient.connect(zk.port)).ping()).err).toBe(0);
 });
 
+test('the ids of a link are no longer than a frame, all together', async () => {
+  await using zk = await startTestServer({ limits: { frameBytesMax: 1_000 } });
+  const client = await RawClient.connect(zk.port);
+  const login = (name: string) =>
+    client.err('auth', { type: 0, scheme: 'digest', auth: Buffer.from(`${name.repeat(400)}:x`) });
+
+  expect([await login('a'), await login('b'), await login('b')]).toEqual([0, 0, 0]);
+  expect(await login('c')).toBe(-115);
+  await client.ended();
+});
+
+test('a multi that reads more than may wait for a client is refused, and its link lives', async () => {
+  await using zk = await startTestServer({ limits: { outputBytesMax: 2_000_000 } });
+  await zk.load({ '/big': 'x'.repeat(500_000) });
+  const client = await RawClient.connect(zk.port);
+  const part = { op: 'getData' as const, request: { path: '/big', watch: false } };
+  const read = (parts: number) =>
+    client.err(
+      'multiRead',
+      Array.from({ length: parts }, () => part),
+    );
+
+  expect(await read(3)).toBe(0);
+  expect(await read(50_000)).toBe(-125);
+  expect(await read(3)).toBe(0);
+});
+
 test('a multi of too many parts is refused whole', async () => {
   await using zk = await startTestServer({ limits: { multiOpsMax: 2 } });
   const client = await RawClient.connect(zk.port);
@@ -96,6 +172,53 @@ test('a multi of too many parts is refused whole', async () => {
 
   expect(await client.err('multi', [part('/a'), part('/b'), part('/c')])).toBe(-125);
   expect(await client.err('multi', [part('/a'), part('/b')])).toBe(0);
+});
+
+describe('a write that the log could not hold is refused, and the server goes on', () => {
+  const auth = { scheme: 'auth', id: '' };
+  const login = (name: string) => ({ type: 0, scheme: 'digest', auth: Buffer.from(`${name}:x`) });
+  const large = { ...node('/large'), data: Buffer.alloc(2_100_000) };
+
+  async function start(limits: Partial<Limits> = {}) {
+    const dataDir = mkdtempSync(join(tmpdir(), 'drover-limits-'));
+    onTestFinished(() => rmSync(dataDir, { recursive: true }));
+    const zk = await startServer({ port: 0, dataDir, limits });
+    return { zk, client: await RawClient.connect(zk.port) };
+  }
+
+  test('for an ACL that becomes every id of its link', async () => {
+    const { zk, client } = await start();
+    await using _ = zk;
+    await client.ask('auth', login('x'.repeat(900_000)));
+    const acl = [1, 2, 31].map((perms) => ({ perms, id: auth }));
+
+    expect(await client.err('create', { ...node('/a'), acl })).toBe(-125);
+    expect(await client.err('create', node('/a'))).toBe(0);
+    expect(await client.err('setACL', { path: '/a', acl, version: -1 })).toBe(-125);
+    expect(await client.err('multi', [{ op: 'create', request: { ...node('/b'), acl } }])).toBe(0);
+    expect(await client.err('exists', { path: '/b', watch: false })).toBe(-101);
+  });
+
+  test('for an ACL whose bytes are no text', async () => {
+    const { zk, client } = await start();
+    await using _ = zk;
+    const name = 'x'.repeat(800_000);
+    const acl = [{ perms: 31, id: { scheme: 'digest', id: `${name}:y` } }];
+    const request = encode(ops.create.request, { ...node('/a'), acl });
+    request.fill(0xff, request.indexOf('xxx'), request.indexOf(':y'));
+
+    expect((await client.reply(client.sendRaw(ops.create.code, request))).err).toBe(-125);
+    expect(await client.err('create', node('/a'))).toBe(0);
+  });
+
+  test('for data, where frames may be larger than a txn', async () => {
+    const { zk, client } = await start({ frameBytesMax: 4_000_000, txnBytesMax: 0 });
+    await using _ = zk;
+
+    expect(await client.err('create', large)).toBe(-125);
+    expect(await client.err('setData', { ...large, path: '/', version: -1 })).toBe(-125);
+    expect(await client.err('create', { ...large, data: large.data.subarray(10_000) })).toBe(0);
+  });
 });
 
 test('a writer that runs ahead of the log is read no further', async () => {
@@ -116,4 +239,30 @@ test('a writer that runs ahead of the log is read no further', async () => {
   isOpen = true;
   for (const go of waiting) go();
   expect((await client.reply(sent.at(-1)!)).err).toBe(0);
+});
+
+test('a link whose session is not on disk yet is read no further than any other', async () => {
+  const isOnDisk = deferred<void>();
+  const log = { append: () => isOnDisk.promise, close: async () => {} };
+  const limits = { requestsInFlightMax: 10, requestBytesInFlightMax: 10_000 };
+  await using zk = await startTestServer({ log, limits });
+  const dial = () => {
+    const wire = new PausedWire();
+    const connection = zk.engine.accept(wire);
+    connection.receive(greeting);
+    return { wire, connection };
+  };
+  const [many, large, few] = [dial(), dial(), dial()];
+  const ping = framed(Buffer.from([0, 0, 0, 1, 0, 0, 0, ops.ping.code]));
+
+  for (let i = 0; i < 11; i++) many.connection.receive(ping);
+  large.connection.receive(framed(Buffer.alloc(10_001)));
+  few.connection.receive(ping);
+  const paused = [many, large, few].map(({ wire }) => wire.isPaused);
+  isOnDisk.resolve();
+  while (zk.engine.lastZxid < 3) await new Promise(setImmediate);
+
+  expect(paused).toEqual([true, true, false]);
+  expect(many.wire.isPaused).toBe(false);
+  expect(many.connection.packetsSent).toBe(12);
 });

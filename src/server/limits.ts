@@ -27,10 +27,13 @@ export const defaultLimits = {
   /** What a client may re-register after a reconnect, and more. */
   watchesPerConnectionMax:   200_000,
   watchesMax:                10_000_000,
+  /** The same, by size: a path may be as long as a frame, and need not exist. */
+  watchBytesPerConnectionMax: 64 * 1024 * 1024,
+  watchBytesMax:             512 * 1024 * 1024,
   ephemeralsPerSessionMax:   100_000,
   /** Their paths stand in one txn when the session ends, and Apache must be able to read it (ZOOKEEPER-4306). */
   ephemeralPathBytesMax:     2_000_000,
-  /** Apache refuses to read a longer one back: twice `jute.maxbuffer`. */
+  /** Apache refuses to read a longer one back: twice `jute.maxbuffer`. It can be less, not more. */
   txnBytesMax:               2 * frameBytesMax - 1024,
   childrenPerNodeMax:        5_000_000,
   multiOpsMax:               50_000,
@@ -56,5 +59,8 @@ export type Limits = { readonly [N in LimitName]: number };
 export function limitsOf(changes: Partial<Limits> = {}): Limits {
   const limits: Record<string, number> = { ...defaultLimits, ...changes };
   for (const name of Object.keys(limits)) if (limits[name] === 0) limits[name] = Infinity;
+  // The log takes no more, whatever is said here, and ends the server that tries.
+  limits.txnBytesMax = Math.min(limits.txnBytesMax!, defaultLimits.txnBytesMax);
+  limits.ephemeralPathBytesMax = Math.min(limits.ephemeralPathBytesMax!, limits.txnBytesMax);
   return limits as Limits;
 }

@@ -1,12 +1,22 @@
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import fc from 'fast-check';
-import { afterEach, beforeEach, expect, test } from 'vitest';
-import { openAcl, permissions, type TxnBody } from '../protocol/index.ts';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { Writer } from '../jute/index.ts';
+import { type Acl, openAcl, permissions, type TxnBody } from '../protocol/index.ts';
+import {
+  parseSnapshotName,
+  readSnapshot,
+  realFileSystem,
+  writeSnapshot,
+} from '../storage/index.ts';
 import { ManualClock } from '../support/index.ts';
-import type { Tree } from '../tree/index.ts';
+import { RawClient } from '../testing/index.ts';
+import { noNode, openAclId, type Tree, ttlOwner } from '../tree/index.ts';
+import { Audit } from './audit.ts';
 import { openPersistence, type Persistence } from './persistence.ts';
+import { type RunningServer, startServer } from './start-server.ts';
 import type { LoggedTxn } from './txn-log.ts';
 
 let dataDir: string;
@@ -294,4 +304,168 @@ test('a large tree is not written anew for every 100,000 txns, unless that is as
   await grow(disk, 103_000, 150_000);
   expect(taken(disk)).toBe(103_000);
   await disk.log.close();
+});
+
+test('a log that is closed while old files are purged does not purge again', async () => {
+  const clock = new ManualClock();
+  const disk = await open({ clock, autopurge: { retain: 3, intervalMs: 1_000 } });
+
+  await disk.log.close();
+
+  expect(clock.pending).toBe(0);
+});
+
+test('an ephemeral node whose session is in no file goes when a session would have expired', async () => {
+  const disk = await open();
+  await write(disk, [create('/orphan', '', [...openAcl], true)], 0x1_0000n);
+  await write(disk, [create('/ttl', '', [...openAcl], true)], ttlOwner(1_000n));
+  await disk.log.close();
+  const clock = new ManualClock();
+  await using server = await startServer({ port: 0, dataDir, unsafeNoFsync: true, clock });
+  const { tree } = server.engine;
+  expect(tree.find('/orphan')).not.toBe(noNode);
+
+  clock.advance(39_000);
+  await new Promise(setImmediate);
+  expect(tree.find('/orphan')).not.toBe(noNode);
+  while (tree.find('/orphan') !== noNode) {
+    clock.advance(2_000);
+    await new Promise(setImmediate);
+  }
+
+  expect(tree.find('/ttl')).not.toBe(noNode); // no session's: it has a time to live, which is switched off here
+});
+
+test.each(['expires', 'is closed'])(
+  'a session that has more ephemeral nodes than one txn can name %s all the same',
+  async (end) => {
+    const disk = await open();
+    await write(disk, [{ type: 'createSession', txn: { timeOut: 20_000 } }]);
+    const paths = Array.from({ length: 12 }, (_, i) => `/${'x'.repeat(200_000)}${i}`);
+    await write(
+      disk,
+      paths.map((path) => create(path, '', [...openAcl], true)),
+    );
+    await disk.log.close();
+    const lines: string[] = [];
+    const audit = new Audit(
+      (line) => lines.push(line),
+      () => server.engine.auth,
+    );
+    const server: RunningServer = await startServer({
+      ...{ port: 0, dataDir, unsafeNoFsync: true },
+      onCommitted: (call, applied) => audit.committed(call, applied),
+    });
+    const session = server.engine.sessions.get(7n)!;
+
+    if (end === 'expires') {
+      server.engine.expire(session);
+    } else {
+      const { id: sessionId, password: passwd } = session;
+      const client = await RawClient.connect(server.port, { sessionId, passwd });
+      await client.ask('closeSession', {});
+    }
+    while (server.engine.isServing && server.engine.sessions.size > 0) {
+      await new Promise(setImmediate);
+    }
+
+    expect(server.engine.isServing).toBe(true);
+    const gone = lines.filter((line) => line.startsWith('session=0x7\t'));
+    expect(gone).toHaveLength(paths.length);
+    await server.close();
+    const again = await open();
+    expect(again.tree.ephemeralCount).toBe(0);
+    expect(again.tree.find(paths[0]!)).toBe(noNode);
+    expect(again.digests.mismatches).toBe(0);
+    await again.log.close();
+  },
+);
+
+describe('ACLs that were given while a snapshot was written', () => {
+  const by = (name: string) => [{ perms: 31, id: { scheme: 'digest', id: `${name}:hash` } }];
+  const setAcl = (path: string, acl: Acl[]): TxnBody => ({
+    type: 'setACL',
+    txn: { path, acl, version: 1 },
+  });
+  const aclAt = ({ tree }: Persistence, path: string) => tree.aclOf(tree.find(path));
+
+  /** As Apache writes it: with nodes as they are, and of the ACLs those of before alone. */
+  async function writeAsApache(disk: Persistence, zxid: bigint, acls: Map<number, Acl[]>) {
+    const { nodes } = disk.tree;
+    const walk = disk.tree.walk();
+    const writeSome = (writer: Writer) => {
+      const node = walk.next();
+      if (node === noNode) return 0;
+      nodes.writeSnapshot(writer, node, nodes.aclOf(node));
+      return 1;
+    };
+    const folder = join(dataDir, 'version-2');
+    await writeSnapshot({ zxid, sessions: new Map(), acls, nodes: { writeSome } }, { folder });
+  }
+
+  test('are those of the log, though the snapshot lists none of them', async () => {
+    const first = await open();
+    await write(first, [create('/p'), create('/again'), create('/gone', '', by('gone'))]);
+    await write(first, [remove('/gone')]); // its number is not given again
+    const listed = new Map(first.tree.acls.entries()) as Map<number, Acl[]>;
+    await write(first, [
+      create('/p/child'),
+      remove('/again'),
+      create('/again', '', by('ann')),
+      create('/bob', '', by('bob')),
+      create('/ann', '', by('ann')),
+      setAcl('/p', by('eve')),
+    ]);
+    await writeAsApache(first, 4n, listed);
+    await first.log.close();
+
+    const second = await open();
+
+    const [ann, bob, eve] = ['ann', 'bob', 'eve'].map(by);
+    const acls = ['/again', '/ann', '/bob', '/p'].map((path) => aclAt(second, path));
+    expect(acls).toEqual([ann, ann, bob, eve]);
+    expect(second.notices).toEqual([]);
+    await second.log.close();
+  });
+
+  test('and that no file has any more, belong to nobody: now, and in the next snapshot', async () => {
+    const first = await open();
+    await write(first, [create('/a', '', by('ann')), create('/open')]);
+    await first.log.close();
+    rmSync(join(dataDir, 'version-2', 'log.1'));
+    await writeAsApache(first, 2n, new Map());
+
+    const second = await open();
+    expect(second.notices).toMatchObject([{ kind: 'lostAcls' }]);
+    expect(aclAt(second, '/a')).toEqual([{ ...openAcl[0], perms: 0 }]);
+    expect(aclAt(second, '/open')).toBe(openAcl);
+    await second.snapshot();
+    await second.log.close();
+
+    const third = await open();
+    expect(third.notices).toEqual([]);
+    expect(aclAt(third, '/a')).toEqual([{ ...openAcl[0], perms: 0 }]);
+    await third.log.close();
+  });
+
+  test('stand in our own as what belongs to nobody, for who has the file and not the log', async () => {
+    const first = await open();
+    await write(first, [create('/a', '', by('ann'))]);
+    const writing = first.snapshot();
+    first.tree.apply({ clientId: 7n, cxid: 2, zxid: 2, timeMs: 2 }, setAcl('/a', by('bob')));
+    const { path } = (await writing)!;
+    await first.log.close();
+
+    const acls = new Map<number, Acl[]>();
+    let acl = openAclId;
+    await readSnapshot(realFileSystem, parseSnapshotName(dirname(path), basename(path))!, {
+      session() {},
+      acl: (id, list) => void acls.set(id, list),
+      node(node) {
+        if (node.path === '/a') acl = node.acl;
+      },
+    });
+
+    expect(acls.get(acl)).toEqual([{ ...openAcl[0], perms: 0 }]);
+  });
 });

@@ -11,7 +11,7 @@
  */
 
 import { Writer } from '../jute/index.ts';
-import { StatPersisted } from '../protocol/index.ts';
+import { printable, StatPersisted } from '../protocol/index.ts';
 import {
   type DataDirectory,
   type FileSystem,
@@ -142,7 +142,17 @@ async function readBack(
   );
   tallies.startup_txns_load_time.add(clock.nowMs() - beganMs);
   tallies.startup_txns_loaded.add(recovered.txns);
-  return { tree, recovered: judged(recovered, check, options), check };
+  const told = withClosed(judged(recovered, check, options), tree.closeUnlisted());
+  return { tree, recovered: told, check };
+}
+
+/** A node that is open by mistake is worse than one that is closed: the super user can open it again. */
+function withClosed(recovered: Recovered, closed: readonly string[]): Recovered {
+  if (closed.length === 0) return recovered;
+  const some = closed.slice(0, 10).map(printable).join(', ');
+  const message = `the ACLs of ${closed.length} nodes are in no file, so that nobody may use them but the super user: ${some}`;
+  const file = recovered.snapshot?.file.path ?? '';
+  return { ...recovered, notices: [...recovered.notices, { kind: 'lostAcls', file, message }] };
 }
 
 /** Nothing is lost with a wrong digest, so that who salvages keeps all there is, and is told. */

@@ -1,4 +1,5 @@
 import { expect, test, vi } from 'vitest';
+import { ops } from '../protocol/index.ts';
 import { type Deferred, deferred, ManualClock } from '../support/index.ts';
 import { RawClient, startTestServer } from '../testing/index.ts';
 import type { Call } from './call.ts';
@@ -433,4 +434,50 @@ test('links that come one a turn, as Node takes them, have their sessions in one
   await new Promise(setImmediate);
 
   expect(batches.map((batch) => batch.length)).toEqual([10]);
+});
+
+test.each([
+  ['renewed', [{ op: 'setData', request: { path: '/t', data: null, version: -1 } }]],
+  [
+    'replaced by one that stays',
+    [
+      { op: 'delete', request: { path: '/t', version: -1 } },
+      { op: 'create', request: node('/t') },
+    ],
+  ],
+] as const)('a node whose time is over is not taken away while it is %s', async (_, parts) => {
+  const held = heldLog();
+  await using zk = await startTestServer({ log: held.log, extendedTypesEnabled: true });
+  const client = await RawClient.connect(zk.port);
+  await client.ask('createTTL', { ...node('/t', 5), ttl: 1n });
+  held.hold();
+  const write = client.send('multi', [...parts]);
+  await held.taken();
+
+  zk.engine.reap('/t');
+  held.release();
+
+  expect((await client.reply(write)).err).toBe(0);
+  expect(await client.err('sync', { path: '/' })).toBe(0);
+  expect(await client.err('exists', { path: '/t', watch: false })).toBe(0);
+});
+
+test('reads that wait behind a write are timed as others are, and events count as packets', async () => {
+  await using zk = await startTestServer();
+  const client = await RawClient.connect(zk.port);
+  await client.ask('exists', { path: '/', watch: true });
+  const { stats } = zk.engine;
+  const readsBefore = stats.reads.count;
+
+  client.send('setData', { path: '/', data: null, version: -1 });
+  client.send('create', node('/a'));
+  const xids = [1, 2, 3].map(() => client.send('exists', { path: '/', watch: false }));
+  await client.reply(xids[2]!);
+
+  expect(stats.reads.count - readsBefore).toBe(3);
+  const exists = [...stats.byOp.entries()].find(([code]) => code === ops.exists.code)!;
+  expect(exists[1].count).toBe(4);
+  const [connection] = zk.engine.connections;
+  expect(stats.packetsSent).toBe(connection!.packetsSent);
+  expect(stats.packetsSent).toBe(8); // a welcome, six replies, an event
 });

@@ -12,6 +12,7 @@ import {
   anyVersion,
   createModes,
   type Id,
+  openAcl,
   pathFault,
   permissions,
   type RequestOf,
@@ -138,6 +139,7 @@ export class Prepare {
     if (this.#overLimits(path, parent, acl, mode.ephemeral ? asker.sessionId : 0n)) {
       return err.quotaExceeded;
     }
+    if (this.#overTxnBytes(path, bytes, acl)) return err.quotaExceeded;
     const parentCVersion = (parent.cversion + 1) | 0;
     const body = createTxn(op, path, data, kept(acl), mode.ephemeral, parentCVersion, ttl);
     // Until it is applied the flags say what it is, then the op does: a container that is asked for with
@@ -200,6 +202,7 @@ export class Prepare {
     const quotaFault = this.#quotaFault(path, bytes - node.dataBytes, 0);
     if (quotaFault !== 0) return quotaFault;
     if (version !== anyVersion && version !== node.version) return err.badVersion;
+    if (this.#overTxnBytes(path, bytes, openAcl)) return err.quotaExceeded;
     const next = (node.version + 1) | 0;
     this.#outlook.setData(changes, node, data, next);
     return { type: 'setData', txn: { path, data, version: next } };
@@ -215,7 +218,7 @@ export class Prepare {
     if (node === undefined) return err.noNode;
     if (!this.#auth.permits(node.acl, permissions.admin, asker.ids)) return err.noAuth;
     if (version !== anyVersion && version !== node.aversion) return err.badVersion;
-    if (this.#overAclLimits(acl)) return err.quotaExceeded;
+    if (this.#overAclLimits(acl) || this.#overTxnBytes(path, 0, acl)) return err.quotaExceeded;
     const next = (node.aversion + 1) | 0;
     this.#outlook.setAcl(changes, node, acl, next);
     return { type: 'setACL', txn: { path, acl: kept(acl), version: next } };
@@ -301,7 +304,29 @@ export class Prepare {
     const { acls } = this.#tree;
     return acls.size >= distinctAclsMax && !acls.has(acl);
   }
+
+  /**
+   * Whether the log could not hold it, which would be the end of the server. A frame may be larger than
+   * a txn (`jute.maxbuffer`), and an ACL in a txn larger than in its frame: `auth` becomes every id of the
+   * link, and a byte that is no UTF-8 becomes three.
+   */
+  #overTxnBytes(path: string, dataBytes: number, acl: readonly Acl[]): boolean {
+    const { txnBytesMax } = this.#options.limits;
+    let units = path.length;
+    let fixed = dataBytes;
+    for (const { id } of acl) {
+      units += id.scheme.length + id.id.length;
+      fixed += aclEntryBytes;
+    }
+    if (fixed + 3 * units <= txnBytesMax) return false;
+    let bytes = fixed + Buffer.byteLength(path);
+    for (const { id } of acl) bytes += Buffer.byteLength(id.scheme) + Buffer.byteLength(id.id);
+    return bytes > txnBytesMax;
+  }
 }
+
+/** Of an ACL's entry without its texts: permissions and two lengths. */
+const aclEntryBytes = 12;
 
 /** Not copied: by its identity the open ACL is known at once, all the way to the tree. */
 const kept = (acl: readonly Acl[]): Acl[] => acl as Acl[];

@@ -35,6 +35,8 @@ export interface ProofOptions {
   /** Who has none of these proves nothing else, and may do nothing else. */
   readonly requiredSchemes: EngineOptions['requiredSchemes'];
   readonly authIdsMax: number;
+  /** Of all ids of a link together: each may be as long as a frame, and is kept as long as the link. */
+  readonly idCharsMax: number;
 }
 
 export class Proofs {
@@ -112,7 +114,7 @@ export class Proofs {
       return;
     }
     const proved = this.#auth.prove(scheme, auth, connection.wire.address);
-    if (proved === null || connection.ids.length + proved.length > this.#options.authIdsMax) {
+    if (proved === null || this.#isTooMany(connection.ids, proved)) {
       this.#failed(connection, scheme, nowMs);
       end(connection, xid, 0, authFailedErr);
       return;
@@ -121,6 +123,13 @@ export class Proofs {
     for (const id of proved) connection.ids = withId(connection.ids, id);
     headerReply(connection.out, xid, 0, 0);
     connection.packetsSent += 1;
+    this.#stats.packetsSent += 1;
+  }
+
+  #isTooMany(known: readonly Id[], proved: readonly Id[]): boolean {
+    const { authIdsMax, idCharsMax } = this.#options;
+    if (known.length + proved.length > authIdsMax) return true;
+    return proved.reduce(withId, known).reduce((sum, { id }) => sum + id.length, 0) > idCharsMax;
   }
 
   #failed({ wire, session }: Connection, scheme: string, nowMs: number): void {

@@ -102,12 +102,25 @@ export class Reads {
   }
 
   /** 0, or why no more watches are taken. */
-  #watchFault(connection: Connection, more: number): number {
+  #watchFault(connection: Connection, more: number, bytes: number): number {
     const { watchesPerConnectionMax, watchesMax } = this.#limits;
-    const isOver =
+    if (
       this.#watches.countOf(connection) + more > watchesPerConnectionMax ||
-      this.#watches.count + more > watchesMax;
-    return isOver ? err.quotaExceeded : 0;
+      this.#watches.count + more > watchesMax
+    ) {
+      return err.quotaExceeded;
+    }
+    if (!this.#areTooLong(connection, bytes)) return 0;
+    this.#watches.forgetSpent(connection);
+    return this.#areTooLong(connection, bytes) ? err.quotaExceeded : 0;
+  }
+
+  #areTooLong(connection: Connection, bytes: number): boolean {
+    const { watchBytesPerConnectionMax, watchBytesMax } = this.#limits;
+    return (
+      this.#watches.bytesOf(connection) + bytes > watchBytesPerConnectionMax ||
+      this.#watches.bytes + bytes > watchBytesMax
+    );
   }
 
   #getData(call: ReadCall): number {
@@ -117,7 +130,7 @@ export class Reads {
     const fault = this.#fault(node, call);
     if (fault !== 0) return fault;
     if (call.watch) {
-      const watchFault = this.#watchFault(connection, 1);
+      const watchFault = this.#watchFault(connection, 1, call.pathBytes);
       if (watchFault !== 0) return watchFault;
       this.#watches.data.add(call.path, connection, watchKinds.oneShot);
     }
@@ -137,7 +150,7 @@ export class Reads {
     // Since 3.9.2 it needs READ. That the node is missing is an answer, and it can be waited for.
     if (fault === err.noAuth) return fault;
     if (call.watch) {
-      const watchFault = this.#watchFault(connection, 1);
+      const watchFault = this.#watchFault(connection, 1, call.pathBytes);
       if (watchFault !== 0) return watchFault;
       this.#watches.data.add(call.path, connection, watchKinds.oneShot);
     }
@@ -156,7 +169,7 @@ export class Reads {
     const fault = this.#fault(node, call);
     if (fault !== 0) return fault;
     if (call.watch) {
-      const watchFault = this.#watchFault(connection, 1);
+      const watchFault = this.#watchFault(connection, 1, call.pathBytes);
       if (watchFault !== 0) return watchFault;
       this.#watches.child.add(call.path, connection, watchKinds.oneShot);
     }
@@ -241,6 +254,11 @@ export class Reads {
     const fault = reads.length < parts.length ? err.marshalling : 0;
     const start = beginReply(writer, call.xid, this.#tree.lastZxid, fault);
     for (const part of reads) {
+      // A frame has room for the same large node tens of thousands of times: no memory has, for the reply.
+      if (writer.length - start > this.#limits.outputBytesMax) {
+        writer.truncate(start);
+        return err.quotaExceeded;
+      }
       const node = this.#tree.find((part.request as { path: string }).path);
       // Apache loses the watch flag when it decodes a multi. So do we.
       writeReadPart(writer, multiParts[part.op].code, this.#fault(node, call), () => {
@@ -256,7 +274,7 @@ export class Reads {
   #addWatch(call: ReadCall): number {
     const { path, mode } = ops.addWatch.request.read(call.reader);
     if (mode !== 0 && mode !== 1) throw new ProtocolError(`no watch has mode ${mode}`);
-    const fault = this.#watchFault(call.connection, 2);
+    const fault = this.#watchFault(call.connection, 2, 2 * Buffer.byteLength(path));
     if (fault !== 0) return fault;
     this.#watches.addPersistent(path, call.connection, mode === 1);
     return this.#reply(call, 'addWatch', { err: 0 });
@@ -282,13 +300,15 @@ export class Reads {
   #setWatches({ connection, xid }: ReadCall, asked: SetWatches2): number {
     const { dataWatches, existWatches, childWatches } = asked;
     const { persistentWatches, persistentRecursiveWatches } = asked;
-    const more =
-      dataWatches.length +
-      existWatches.length +
-      childWatches.length +
-      2 * persistentWatches.length +
-      persistentRecursiveWatches.length;
-    const fault = this.#watchFault(connection, more);
+    const once = [...dataWatches, ...existWatches, ...childWatches, ...persistentRecursiveWatches];
+    const bytesOf = (paths: readonly string[]) =>
+      paths.reduce((sum, path) => sum + Buffer.byteLength(path), 0);
+    const more = once.length + 2 * persistentWatches.length;
+    const fault = this.#watchFault(
+      connection,
+      more,
+      bytesOf(once) + 2 * bytesOf(persistentWatches),
+    );
     if (fault !== 0) return fault;
     const since = Number(asked.relativeZxid);
     const { nodes } = this.#tree;

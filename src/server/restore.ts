@@ -75,6 +75,7 @@ export class Restoration {
     }
     const { folder, fs, compression } = this.#options;
     this.#tree.restored(zxid);
+    this.#tree.closeUnlisted();
     await writeTree(this.#tree, { folder, fs, compression: compression ?? 'none', isAlone: true });
     return zxid;
   }

@@ -14,8 +14,8 @@ import {
 } from 'node:tls';
 import { realFileSystem, versionFolder } from '../storage/index.ts';
 import { deferred, silentLogger, systemClock } from '../support/index.ts';
-import type { Connection, Wire } from './connection.ts';
 import { DiskSpace } from './disk-space.ts';
+import { Door, UnsecuredLinks } from './door.ts';
 import { Engine } from './engine.ts';
 import { directoryFacts, RestoreStats, type ServerFacts, type StorageFacts } from './facts.ts';
 import { answerWord, readWhitelist } from './four-letter-words.ts';
@@ -25,7 +25,7 @@ import { Reaper } from './reaper.ts';
 import { Restoration } from './restore.ts';
 import { Tally } from './stats.ts';
 import { memoryLog } from './txn-log.ts';
-import { servePlain, serveTls } from './wire.ts';
+import { addressOf, servePlain, serveTls } from './wire.ts';
 
 export interface RunningServer {
   readonly host: string;
@@ -137,6 +137,7 @@ export async function startServer(options: ServerOptions = {}): Promise<RunningS
   await disk?.start();
 
   let restoring: Promise<number> | undefined;
+  const stopping = new AbortController();
   const replace = async (restoration: Restoration): Promise<number> => {
     let zxid: number | undefined;
     let why: unknown;
@@ -162,7 +163,7 @@ export async function startServer(options: ServerOptions = {}): Promise<RunningS
   };
   const restore = async (upload: AsyncIterable<Uint8Array>): Promise<number> => {
     if (restoring !== undefined) throw new Error('another restore is under way');
-    restoring = Restoration.read(upload, {
+    restoring = Restoration.read(until(upload, stopping.signal), {
       folder: join(dataDir!, versionFolder),
       fs: options.fs ?? realFileSystem,
       tree: {
@@ -211,7 +212,7 @@ export async function startServer(options: ServerOptions = {}): Promise<RunningS
     },
   };
 
-  const accept = admit(() => life.engine);
+  const door = new Door(() => life.engine);
   const servers: Server[] = [];
   const onBug = (error: unknown) =>
     life.engine.fail(error instanceof Error ? error : new Error(`${error}`));
@@ -224,21 +225,44 @@ export async function startServer(options: ServerOptions = {}): Promise<RunningS
     return (server.address() as AddressInfo).port;
   };
   const secureServers: TlsServer[] = [];
+  const unsecured = new UnsecuredLinks();
   const secure = () => {
-    const server = createTlsServer({ ...tls }, (socket) => serveTls(socket, accept, onBug));
-    server.on('tlsClientError', () => {
-      life.engine.stats.tlsFailures += 1;
+    const { handshakeTimeoutMs } = life.engine.limits;
+    const patience =
+      handshakeTimeoutMs === Infinity ? {} : { handshakeTimeout: handshakeTimeoutMs };
+    const tlsServer = createTlsServer({ ...patience, ...tls }, (socket) => {
+      unsecured.delete(socket);
+      serveTls(socket, (wire, ids) => door.open(wire, ids), onBug);
     });
-    secureServers.push(server);
-    return server;
+    tlsServer.on('tlsClientError', (_, socket) => {
+      life.engine.stats.tlsFailures += 1;
+      socket.destroy(); // of one who took too long Node only tells
+    });
+    secureServers.push(tlsServer);
+    // Links are counted, and can be closed, from when they are dialled.
+    return createServer({ noDelay: true }, (socket) => {
+      const leave = door.enter(addressOf(socket));
+      if (leave === undefined) {
+        life.engine.turnedAway(addressOf(socket));
+        socket.destroy();
+        return;
+      }
+      unsecured.add(socket);
+      socket.once('close', () => {
+        unsecured.delete(socket);
+        leave();
+      });
+      tlsServer.emit('connection', socket);
+    });
   };
   const plain = () => {
     const server = createServer({ noDelay: true });
-    return server.once('listening', () => servePlain(server, accept, onBug));
+    return server.once('listening', () => servePlain(server, (wire) => door.admit(wire), onBug));
   };
 
   const shut = () => {
     disk?.stop();
+    unsecured.destroy(); // with the others they would be waited for, and they may say nothing for long
     return Promise.all(servers.map((server) => new Promise((done) => server.close(done))));
   };
   onFailed = (error) => {
@@ -259,6 +283,7 @@ export async function startServer(options: ServerOptions = {}): Promise<RunningS
   }
   let closing: Promise<void> | undefined;
   const close = async (): Promise<void> => {
+    stopping.abort(new Error('the server stops')); // what is still being brought is not waited for
     await restoring?.catch(() => {}); // told to who asked for it
     const shutDown = shut();
     await life.stop();
@@ -286,28 +311,23 @@ export async function startServer(options: ServerOptions = {}): Promise<RunningS
   };
 }
 
-/** Lets a link in, or closes it at once where there are too many, or nobody to answer. */
-function admit(
-  current: () => Engine,
-): (wire: Wire, ids?: Parameters<Engine['accept']>[1]) => Connection {
-  const perAddress = new Map<string, number>();
-  return (wire, ids = []) => {
-    const engine = current();
-    const { connectionsMax, connectionsPerAddressMax } = engine.limits;
-    const count = (perAddress.get(wire.address) ?? 0) + 1;
-    const isTooMany = engine.connections.size >= connectionsMax || count > connectionsPerAddressMax;
-    const connection = engine.accept(wire, ids);
-    perAddress.set(wire.address, count);
-    connection.onClosed = () => {
-      const left = perAddress.get(wire.address)! - 1;
-      if (left === 0) perAddress.delete(wire.address);
-      else perAddress.set(wire.address, left);
-    };
-    if (isTooMany) {
-      engine.turnAway(connection);
-    } else if (!engine.isServing) {
-      connection.close(); // between two lives: they will try again
+/** What comes, until `signal` says that it is not waited for any more. */
+async function* until<T>(items: AsyncIterable<T>, signal: AbortSignal): AsyncGenerator<T> {
+  const iterator = items[Symbol.asyncIterator]();
+  let giveUp: (reason: unknown) => void = () => {};
+  const aborted = () => giveUp(signal.reason);
+  signal.addEventListener('abort', aborted);
+  try {
+    for (;;) {
+      signal.throwIfAborted();
+      const next = await new Promise<IteratorResult<T>>((resolve, reject) => {
+        giveUp = reject;
+        iterator.next().then(resolve, reject);
+      });
+      if (next.done) return;
+      yield next.value;
     }
-    return connection;
-  };
+  } finally {
+    signal.removeEventListener('abort', aborted);
+  }
 }

@@ -14,16 +14,18 @@ import {
   writeSnapshot,
   type ZxidDigest,
 } from '../storage/index.ts';
-import { noNode, openAclId, type Tree } from '../tree/index.ts';
+import { nobodyAcl, noNode, openAclId, type Tree } from '../tree/index.ts';
 
 export function writeTree(tree: Tree, options: SnapshotWriterOptions): Promise<WrittenSnapshot> {
   const acls = new Map(tree.acls.entries());
+  const hiddenId = tree.acls.nextId;
+  if (options.isAlone !== true) acls.set(hiddenId, nobodyAcl);
   return writeSnapshot(
     {
       zxid: BigInt(tree.lastZxid),
       sessions: new Map(tree.sessions),
       acls,
-      nodes: snapshotNodes(tree, acls),
+      nodes: snapshotNodes(tree, acls, hiddenId),
       digest: () => digestNow(tree),
       lastZxid: () => BigInt(tree.lastZxid),
     },
@@ -38,10 +40,14 @@ function digestNow({ digest, lastZxid }: Tree): ZxidDigest | null {
 
 /**
  * Every node, as a snapshot has it; one whose memory went bad is not written over the good one on disk.
- * One that got a new ACL since the list was made stands with the open one: the txn that gave it is in
- * the log behind the snapshot, and is replayed.
+ * One that got a new ACL since the list was made stands as nobody's: the txn that gave it is in the log
+ * behind the snapshot, and is replayed. Who restores the file alone must not find open what never was.
  */
-function snapshotNodes(tree: Tree, acls: ReadonlyMap<number, unknown>): EncodedNodes {
+function snapshotNodes(
+  tree: Tree,
+  acls: ReadonlyMap<number, unknown>,
+  hiddenId: number,
+): EncodedNodes {
   const { nodes } = tree;
   const walk = tree.walk();
   return {
@@ -52,7 +58,7 @@ function snapshotNodes(tree: Tree, acls: ReadonlyMap<number, unknown>): EncodedN
         if (node === noNode) break;
         if (!tree.isIntact(node)) throw new StorageError('BROKEN_MEMORY', nodes.pathOf(node));
         const acl = nodes.aclOf(node);
-        nodes.writeSnapshot(writer, node, acl === openAclId || acls.has(acl) ? acl : openAclId);
+        nodes.writeSnapshot(writer, node, acl === openAclId || acls.has(acl) ? acl : hiddenId);
         count += 1;
       }
       return count;

@@ -29,6 +29,8 @@ interface Owner {
   readonly entries: Map<string, Entry>;
   /** Entries with any kinds. */
   live: number;
+  /** Of the paths of all entries, spent ones included. */
+  bytes: number;
 }
 
 interface Entry {
@@ -47,6 +49,7 @@ export class WatchTable {
   readonly #byWatcher = new Map<Watcher, Owner>();
   #recursive = 0;
   #count = 0;
+  #bytes = 0;
 
   get count(): number {
     return this.#count;
@@ -63,6 +66,15 @@ export class WatchTable {
     return count;
   }
 
+  /** Of paths, for each link that has an entry of it: watches are few where paths are long. */
+  get bytes(): number {
+    return this.#bytes;
+  }
+
+  bytesOf(watcher: Watcher): number {
+    return this.#byWatcher.get(watcher)?.bytes ?? 0;
+  }
+
   countOf(watcher: Watcher): number {
     return this.#byWatcher.get(watcher)?.live ?? 0;
   }
@@ -70,10 +82,10 @@ export class WatchTable {
   add(path: string, watcher: Watcher, kind: number): void {
     let owner = this.#byWatcher.get(watcher);
     if (owner === undefined) {
-      owner = { watcher, entries: new Map(), live: 0 };
+      owner = { watcher, entries: new Map(), live: 0, bytes: 0 };
       this.#byWatcher.set(watcher, owner);
     }
-    const entry = owner.entries.get(path) ?? newEntry(owner, path);
+    const entry = owner.entries.get(path) ?? this.#newEntry(owner, path);
     const { kinds } = entry;
     if ((kinds & kind) !== 0) return;
     entry.kinds = kinds | kind;
@@ -93,7 +105,7 @@ export class WatchTable {
     if ((entry.kinds & kinds & watchKinds.recursive) !== 0) this.#recursive -= 1;
     entry.kinds &= ~kinds;
     if (entry.kinds !== 0) return true;
-    owner.entries.delete(path);
+    this.#forget(owner, path);
     this.#unlist(path, entry);
     return true;
   }
@@ -101,8 +113,16 @@ export class WatchTable {
   removeAll(watcher: Watcher): void {
     const paths = this.#byWatcher.get(watcher)?.entries.keys();
     if (paths === undefined) return;
+    this.forgetSpent(watcher);
     for (const path of [...paths]) this.remove(path, watcher, anyKind);
     this.#byWatcher.delete(watcher);
+  }
+
+  /** Takes the entries away that are kept for watches to come. */
+  forgetSpent(watcher: Watcher): void {
+    const owner = this.#byWatcher.get(watcher);
+    if (owner === undefined || owner.entries.size === owner.live) return;
+    for (const [path, { kinds }] of owner.entries) if (kinds === 0) this.#forget(owner, path);
   }
 
   /** Those whom a change at `path` concerns, each once. Takes the one-shot watches away. */
@@ -153,6 +173,24 @@ export class WatchTable {
     for (const { watcher, live } of this.#byWatcher.values()) if (live > 0) yield watcher;
   }
 
+  #newEntry(owner: Owner, path: string): Entry {
+    const { entries, live } = owner;
+    if (entries.size > 2 * live + emptyMin) this.forgetSpent(owner.watcher);
+    const entry = { owner, kinds: 0, at: 0 };
+    entries.set(path, entry);
+    const bytes = Buffer.byteLength(path);
+    owner.bytes += bytes;
+    this.#bytes += bytes;
+    return entry;
+  }
+
+  #forget(owner: Owner, path: string): void {
+    owner.entries.delete(path);
+    const bytes = Buffer.byteLength(path);
+    owner.bytes -= bytes;
+    this.#bytes -= bytes;
+  }
+
   #list(path: string, entry: Entry): void {
     this.#count += 1;
     entry.owner.live += 1;
@@ -182,16 +220,6 @@ export class WatchTable {
     here[entry.at] = last;
     last.at = entry.at;
   }
-}
-
-function newEntry(owner: Owner, path: string): Entry {
-  const { entries, live } = owner;
-  if (entries.size > 2 * live + emptyMin) {
-    for (const [at, { kinds }] of entries) if (kinds === 0) entries.delete(at);
-  }
-  const entry = { owner, kinds: 0, at: 0 };
-  entries.set(path, entry);
-  return entry;
 }
 
 function listOf(here: Entry | Entry[] | undefined): readonly Entry[] {

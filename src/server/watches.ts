@@ -59,6 +59,20 @@ export class Watches {
     return this.data.countOf(watcher) + this.child.countOf(watcher);
   }
 
+  /** Of paths that are kept, in both tables. */
+  get bytes(): number {
+    return this.data.bytes + this.child.bytes;
+  }
+
+  bytesOf(watcher: Watcher): number {
+    return this.data.bytesOf(watcher) + this.child.bytesOf(watcher);
+  }
+
+  forgetSpent(watcher: Watcher): void {
+    this.data.forgetSpent(watcher);
+    this.child.forgetSpent(watcher);
+  }
+
   addPersistent(path: string, watcher: Watcher, recursive: boolean): void {
     if (recursive) {
       this.data.add(path, watcher, watchKinds.recursive);

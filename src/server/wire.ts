@@ -15,6 +15,7 @@ import { writeSync } from 'node:fs';
 import { type Server, Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import type { Id } from '../protocol/index.ts';
+import { subjectOf } from './certificate-subject.ts';
 import type { Connection, Wire } from './connection.ts';
 
 const readBuffer = Buffer.allocUnsafeSlow(64 * 1024);
@@ -33,8 +34,8 @@ interface Handle {
 }
 
 /** An IPv4 client of a socket that listens on `::` is still an IPv4 client. */
-function plainAddress(address: string | undefined): string {
-  return (address ?? '').replace(/^::ffff:(?=\d+\.)/, '');
+export function addressOf({ remoteAddress = '' }: Socket): string {
+  return remoteAddress.replace(/^::ffff:(?=\d+\.)/, '');
 }
 
 class SocketWire implements Wire {
@@ -53,7 +54,7 @@ class SocketWire implements Wire {
     this.#handle = this.#socket._handle;
     this.#fd = (secure ? undefined : this.#handle?.fd) ?? -1;
     this.secure = secure;
-    this.address = plainAddress(socket.remoteAddress);
+    this.address = addressOf(socket);
     this.port = socket.remotePort ?? 0;
   }
 
@@ -179,13 +180,9 @@ export function serveTls(
   });
 }
 
-/** Who proved a certificate has its subject as an id: CN last to first, as Java prints it (RFC 2253). */
+/** Who proved a certificate has its subject as an id. */
 function certificateIds(socket: TLSSocket): readonly Id[] {
   if (!socket.authorized) return [];
-  const subject = socket.getPeerCertificate()?.subject;
-  if (subject === undefined) return [];
-  const parts = Object.entries(subject).flatMap(([key, value]) =>
-    [value].flat().map((text) => `${key}=${text}`),
-  );
-  return [{ scheme: 'x509', id: parts.reverse().join(',') }];
+  const certificate = socket.getPeerX509Certificate();
+  return certificate === undefined ? [] : [{ scheme: 'x509', id: subjectOf(certificate.raw) }];
 }

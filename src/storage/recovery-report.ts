@@ -37,6 +37,7 @@ export type NoticeKind =
   | 'logEndsBeforeSnapshot'
   | 'leftOver'
   | 'wrongDigest'
+  | 'lostAcls'
   | 'salvaged';
 
 /** Nothing that was acknowledged is missing, but for `salvaged`. Worth a line in the server's log. */

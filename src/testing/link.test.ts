@@ -486,3 +486,15 @@ test('closing leaves nothing: no socket, no port, no timer, and may be done twic
 async function until(wanted: () => boolean): Promise<void> {
   while (!wanted()) await new Promise(setImmediate);
 }
+
+test('a link that is closed while it begins to accept again leaves no port behind', async () => {
+  const link = await Link.to({ host: '127.0.0.1', port: 1 });
+  link.refuse();
+  const accepted = link.accept();
+
+  await link.close();
+
+  await expect(accepted).rejects.toThrow('the link is closed');
+  const dialled = once(tcpConnect(link.port, '127.0.0.1'), 'connect');
+  await expect(dialled).rejects.toMatchObject({ code: 'ECONNREFUSED' });
+});

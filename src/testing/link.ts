@@ -126,7 +126,12 @@ export class Link {
   async accept(): Promise<void> {
     if (this.#closed) throw new Error('the link is closed');
     if (this.#server !== undefined) return;
-    this.#adopt(await listen(this.port));
+    const server = await listen(this.port);
+    if (this.#closed) {
+      server.close();
+      throw new Error('the link is closed');
+    }
+    this.#adopt(server);
   }
 
   /** Nothing passes, ends and resets included; connecting works, and that is all that does. */

@@ -8,6 +8,7 @@ import { type Clock, systemClock, type Timer } from '../support/index.ts';
 interface Armed {
   readonly dueMs: number;
   readonly fire: () => void;
+  readonly background: boolean | undefined;
   handle: Timer;
 }
 
@@ -31,6 +32,7 @@ export class MovableClock implements Clock {
     const armed: Armed = {
       dueMs: this.nowMs() + delayMs,
       fire: run,
+      background,
       handle: systemClock.after(delayMs, run, background),
     };
     this.#armed.add(armed);
@@ -55,7 +57,7 @@ export class MovableClock implements Clock {
     this.#offsetMs += Math.max(0, untilMs - this.nowMs());
     for (const armed of this.#armed) {
       armed.handle.cancel();
-      armed.handle = systemClock.after(armed.dueMs - this.nowMs(), armed.fire, true);
+      armed.handle = systemClock.after(armed.dueMs - this.nowMs(), armed.fire, armed.background);
     }
   }
 }

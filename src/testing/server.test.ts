@@ -1,4 +1,6 @@
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { systemClock } from '../support/index.ts';
+import { MovableClock } from './movable-clock.ts';
 import { RawClient } from './raw-client.ts';
 import { startTestServer } from './server.ts';
 
@@ -57,4 +59,83 @@ test('a slow link is told everything in order, later', async () => {
 
   expect(performance.now() - startMs).toBeGreaterThan(45);
   expect(client.heard).toEqual(xids);
+});
+
+test('a link that is slow no longer is told what was on its way first', async () => {
+  await using zk = await startTestServer();
+  const client = await RawClient.connect(zk.port);
+  const ask = () => client.send('exists', { path: '/', watch: false });
+  zk.delay(client.sessionId, 60_000);
+  const slow = ask();
+  while (zk.log.length < 1) await new Promise(setImmediate);
+  zk.delay(client.sessionId, 0);
+  const soon = ask();
+
+  await client.reply(soon);
+
+  expect(client.heard).toEqual([slow, soon]);
+});
+
+test('a link that is slower no longer is told what was on its way first', async () => {
+  await using zk = await startTestServer();
+  const client = await RawClient.connect(zk.port);
+  const ask = () => client.send('exists', { path: '/', watch: false });
+  zk.delay(client.sessionId, 60_000);
+  const slow = ask();
+  while (zk.log.length < 1) await new Promise(setImmediate);
+  zk.delay(client.sessionId, 1_000);
+  const soon = ask();
+  while (zk.log.length < 2) await new Promise(setImmediate);
+
+  zk.clock.advance(2_000);
+  await client.reply(soon);
+
+  expect(client.heard).toEqual([slow, soon]);
+});
+
+test('what is on its way to a link that is paused stays there', async () => {
+  await using zk = await startTestServer();
+  const client = await RawClient.connect(zk.port);
+  zk.delay(client.sessionId, 1_000);
+  const xid = client.send('exists', { path: '/', watch: false });
+  while (zk.log.length < 1) await new Promise(setImmediate);
+  zk.pause(client.sessionId);
+  zk.clock.advance(2_000);
+  await new Promise((resolve) => setTimeout(resolve, 30));
+  expect(client.heard).toEqual([]);
+
+  zk.resume(client.sessionId);
+
+  expect((await client.reply(xid)).err).toBe(0);
+});
+
+test('to expire a session of a server that is closed is an error, and does not wait for ever', async () => {
+  const zk = await startTestServer();
+  const client = await RawClient.connect(zk.port);
+  await zk.close();
+
+  await expect(zk.expire(client.sessionId)).rejects.toThrow('the server is closed');
+});
+
+test('fixtures that are loaded side by side leave each other alone', async () => {
+  await using zk = await startTestServer();
+
+  await Promise.all([zk.load({ '/a': 'top' }), zk.load({ '/a/b': 'below' })]);
+
+  expect(zk.tree()).toEqual({ '/a': 'top', '/a/b': 'below' });
+});
+
+test('a timer that keeps the process alive does so too when its clock was moved', () => {
+  const armed = vi.spyOn(systemClock, 'after');
+  onTestFinished(() => armed.mockRestore());
+  const clock = new MovableClock();
+  const timers = [clock.after(60_000, () => {}), clock.after(60_000, () => {}, true)];
+
+  clock.advance(1);
+
+  expect(armed.mock.calls.map(([, , background]) => background ?? false)).toEqual([
+    ...[false, true],
+    ...[false, true],
+  ]);
+  for (const timer of timers) timer.cancel();
 });

@@ -77,7 +77,10 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     async expire(sessionId) {
       const session = engine.sessions.get(sessionId);
       if (session !== undefined) engine.expire(session);
-      while (engine.sessions.get(sessionId) !== undefined) await setImmediate();
+      while (engine.sessions.get(sessionId) !== undefined) {
+        if (!engine.isServing) throw new Error('the server is closed');
+        await setImmediate();
+      }
     },
     drop: (sessionId) => linkOf(sessionId).close(),
     pause: (sessionId) => linkOf(sessionId).stall(),
@@ -101,8 +104,8 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
           const at = `/${names.slice(0, depth).join('/')}`;
           const isLast = depth === names.length;
           if (engine.tree.find(at) !== noNode && !isLast) continue;
-          const bytes = isLast && data !== null ? Buffer.from(data) : null;
-          await engine.seed(at, bytes ?? (isLast ? null : Buffer.alloc(0)));
+          if (isLast) await engine.seed(at, data === null ? null : Buffer.from(data));
+          else await engine.seed(at, Buffer.alloc(0), { onlyMissing: true });
         }
       }
     },

@@ -7,6 +7,9 @@ import { type Acl, openAcl } from '../protocol/index.ts';
 
 export const openAclId = -1;
 
+/** For a node whose own ACL is not known: nobody may do anything with it but the super user. */
+export const nobodyAcl: readonly Acl[] = [{ perms: 0, id: { scheme: 'world', id: 'anyone' } }];
+
 interface Entry {
   readonly acl: readonly Acl[];
   readonly key: string;
@@ -22,6 +25,8 @@ export class AclCache {
   readonly #entries = new Map<number, Entry>();
   readonly #ids = new Map<string, number>();
   #last = 0;
+  /** Nodes of a snapshot have numbers that its list has not. */
+  #hasUnlisted = false;
 
   get size(): number {
     return this.#entries.size;
@@ -63,8 +68,27 @@ export class AclCache {
   get(id: number): readonly Acl[] {
     if (id === openAclId) return openAcl;
     const entry = this.#entries.get(id);
-    if (entry === undefined) throw new Error(`no ACL has the number ${id}`);
-    return entry.acl;
+    if (entry !== undefined) return entry.acl;
+    if (this.#hasUnlisted) return nobodyAcl;
+    throw new Error(`no ACL has the number ${id}`);
+  }
+
+  get hasUnlisted(): boolean {
+    return this.#hasUnlisted;
+  }
+
+  /** Every node has an ACL that is known. */
+  allListed(): void {
+    this.#hasUnlisted = false;
+  }
+
+  isListed(id: number): boolean {
+    return id === openAclId || this.#entries.has(id);
+  }
+
+  /** The number that the next new one gets. */
+  get nextId(): number {
+    return this.#last + 1;
   }
 
   /** For a snapshot: what is kept, by number. */
@@ -84,11 +108,22 @@ export class AclCache {
     this.#entries.clear();
     this.#ids.clear();
     this.#last = 0;
+    this.#hasUnlisted = false;
   }
 
+  /**
+   * A node of a snapshot has it. One that is not listed was given while Apache wrote the snapshot: the
+   * replay gives it again, under a number that must not be taken for this one.
+   */
   countUse(id: number): void {
+    if (id === openAclId) return;
     const entry = this.#entries.get(id);
-    if (entry !== undefined) entry.uses += 1;
+    if (entry !== undefined) {
+      entry.uses += 1;
+      return;
+    }
+    this.#last = Math.max(this.#last, id);
+    this.#hasUnlisted = true;
   }
 
   /** After a snapshot was read: what no node of it has (a fuzzy snapshot may name such). */

@@ -1,6 +1,7 @@
-export { AclCache, openAclId } from './acl-cache.ts';
+export { AclCache, nobodyAcl, openAclId } from './acl-cache.ts';
 export { numberOf, readLong, writeLong } from './longs.ts';
-export { type LoadedStat, type NewNode, NodeStore, statBytes } from './node-store.ts';
+export { type LoadedStat, statBytes } from './node-record.ts';
+export { type NewNode, NodeStore } from './node-store.ts';
 export {
   containerOwner,
   isTtl,

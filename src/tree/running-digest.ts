@@ -14,7 +14,8 @@ import {
   TreeDigest,
   uncountedPrefixBytes,
 } from '../protocol/index.ts';
-import type { ForetoldStat, NodeStore } from './node-store.ts';
+import type { ForetoldStat } from './node-record.ts';
+import type { NodeStore } from './node-store.ts';
 import { noNode } from './path-index.ts';
 
 /** A node as somebody says that it will be, and what its share is then. */

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { encode, Reader, type Type, Writer } from '../jute/index.ts';
 import { openAcl, Stat, type TxnBody, txns } from '../protocol/index.ts';
-import { persistedBytes } from './node-store.ts';
+import { persistedBytes } from './node-record.ts';
 import { containerOwner } from './owners.ts';
 import { noNode } from './path-index.ts';
 import { Tree } from './tree.ts';

@@ -12,8 +12,9 @@
 
 import { Reader, readInt } from '../jute/index.ts';
 import { type Acl, readTxn, type TreeDigest, type TxnBody, wireOf } from '../protocol/index.ts';
-import { AclCache, openAclId } from './acl-cache.ts';
-import { type EncodedNodeAt, type NewNode, NodeStore } from './node-store.ts';
+import { AclCache, nobodyAcl, openAclId } from './acl-cache.ts';
+import type { EncodedNodeAt } from './node-record.ts';
+import { type NewNode, NodeStore } from './node-store.ts';
 import { OwnedPaths } from './owned-paths.ts';
 import { containerOwner, ownerKind, ttlOwner } from './owners.ts';
 import { hashOf, noNode } from './path-index.ts';
@@ -335,6 +336,22 @@ export class Tree {
     this.#lastZxid = zxid;
     this.#parentOfLast = noParent;
     this.#encodedParentOfLast = noEncodedParent;
+  }
+
+  /**
+   * After all txns behind a snapshot: nodes whose ACL neither told (ZOOKEEPER-4689) are nobody's from
+   * now on. Returns their paths.
+   */
+  closeUnlisted(): string[] {
+    if (!this.acls.hasUnlisted) return [];
+    const closed: string[] = [];
+    for (const node of this.walk()) {
+      if (this.acls.isListed(this.nodes.aclOf(node))) continue;
+      this.nodes.setAcl(node, this.acls.use(nobodyAcl), this.nodes.aversion(node));
+      closed.push(this.nodes.pathOf(node));
+    }
+    this.acls.allListed();
+    return closed;
   }
 
   #part(head: TxnHead, body: TxnBody, foretold: Foretold | undefined): Applied {

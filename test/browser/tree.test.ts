@@ -44,6 +44,26 @@ describe.skipIf(isBrowserMissing())('the tree', () => {
     await other.close();
   });
 
+  test('line ends stay what they are, and the diff shows where they do not', async () => {
+    await world.client.create('/crlf', { data: 'one\r\ntwo\r\n' });
+    await world.client.create('/mixed', { data: 'one\rtwo\r\nthree\n' });
+    for (const path of ['/crlf', '/mixed']) {
+      const { tab, complaints, close } = await at(path);
+      await tab.keyboard.press('e');
+      await tab.locator('.cm-content').first().click();
+      await tab.keyboard.press('Control+End');
+      await tab.keyboard.type('four\nfive');
+      await tab.getByRole('button', { name: 'Review and save' }).click();
+      await tab.getByRole('button', { name: 'Save as version 1' }).click();
+      await tab.getByText('as version 1.').waitFor();
+      expect(complaints).toEqual([]);
+      await close();
+    }
+
+    expect(await textOf(world.client, '/crlf')).toBe('one\r\ntwo\r\nfour\r\nfive');
+    expect(await textOf(world.client, '/mixed')).toBe('one\rtwo\r\nthree\nfour\nfive');
+  });
+
   test('nobody overwrites what they have not seen', async () => {
     await world.client.create('/fight', { data: 'old' });
     const { tab, close } = await at('/fight');
@@ -148,6 +168,24 @@ describe.skipIf(isBrowserMissing())('the tree', () => {
     await world.client.set('/kept', 'theirs again');
     await tab.getByText('it is at version 2').waitFor();
     await tab.locator('.cm-content', { hasText: 'long thought about' }).waitFor();
+    await close();
+  });
+
+  test('a draft stays though somebody deletes its node', async () => {
+    await world.client.create('/deleted', { data: 'old' });
+    const { tab, close } = await at('/deleted');
+    await edit(tab, 'long thought about');
+    await world.client.delete('/deleted');
+
+    await tab.getByText('Somebody deleted this node').waitFor();
+    await tab.locator('.cm-content', { hasText: 'long thought about' }).waitFor();
+    await world.client.create('/deleted', { data: 'made anew' });
+    await tab.getByText('Somebody deleted this node').waitFor({ state: 'detached' });
+    await tab.locator('.cm-content', { hasText: 'long thought about' }).waitFor();
+    await world.client.delete('/deleted');
+    await tab.getByText('Somebody deleted this node').waitFor();
+    await tab.getByRole('button', { name: 'Discard' }).click();
+    await tab.getByText('There is no such node').waitFor();
     await close();
   });
 

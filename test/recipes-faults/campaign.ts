@@ -2,7 +2,8 @@
  * Faults, one after the other, on workers that use every recipe at once; then quiet, and the judges.
  *
  *   cut, reset      the link of a worker breaks          reply     the reply to an op is lost with the link
- *   partition       no link until the session is suspect expire    a session ends on the server
+ *   partition       no link until the session is suspect request   a request is lost with the link
+ *   expire          a session ends on the server
  *   pause           SIGSTOP until the server has let the session go, then SIGCONT
  *   kill            SIGKILL of the server, of an ensemble its leader, which comes back with its data
  *
@@ -18,7 +19,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Client, connect, type Identity } from '../../src/client/index.ts';
 import { seeded } from '../random.ts';
-import { type FaultKind, loseReply, pickKind } from './faults.ts';
+import { type FaultKind, lose, pickKind } from './faults.ts';
 import { Links } from './links.ts';
 import type { FromWorker, ToWorker } from './messages.ts';
 import { type FaultServer, killed, spawned, startFaultServer } from './processes.ts';
@@ -244,7 +245,7 @@ class World {
   async #fault(kind: FaultKind, worker: WorkerProcess, dice: number): Promise<void> {
     const { link, child } = worker;
     if (kind === 'cut' || kind === 'reset') link.cut({ reset: kind === 'reset' });
-    else if (kind === 'reply') loseReply(link, dice);
+    else if (kind === 'request' || kind === 'reply') lose(kind, link, dice);
     else if (kind === 'expire') await this.#expire(worker);
     else if (kind === 'partition') {
       link.refuse();

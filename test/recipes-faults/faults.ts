@@ -1,11 +1,11 @@
-/** Which fault comes next, by chance that can be had again, and how the reply to an op gets lost. */
+/** Which fault comes next, by chance that can be had again, and how a request or its reply gets lost. */
 
 import type { LinkFrame } from '../../src/testing/index.ts';
-import { opCodes } from '../faults.ts';
+import { loseRequest, opCodes } from '../faults.ts';
 import type { Links } from './links.ts';
 
 // biome-ignore format: a table is read down its columns
-const weights = { cut: 25, reset: 10, reply: 35, expire: 12, partition: 6, pause: 8, kill: 4 } as const;
+const weights = { cut: 20, reset: 8, request: 20, reply: 22, expire: 12, partition: 6, pause: 8, kill: 4 } as const;
 export type FaultKind = keyof typeof weights;
 
 export function pickKind(dice: number): FaultKind {
@@ -18,12 +18,16 @@ export function pickKind(dice: number): FaultKind {
   return 'cut';
 }
 
-const setData = 5;
-const lossyOps = [...Object.values(opCodes), setData];
+const lossyOps = Object.values(opCodes);
 
-/** The next reply to an op of this code does not arrive, and the link goes. */
-export function loseReply(link: Links, dice: number): void {
+/** The next request of some op, or the reply to it, does not arrive, and the link goes. */
+export function lose(what: 'request' | 'reply', link: Links, dice: number): void {
   const code = lossyOps[Math.floor(dice * lossyOps.length)]!;
+  if (what === 'request') loseRequest(link, code);
+  else loseReply(link, code);
+}
+
+function loseReply(link: Links, code: number): void {
   const asked = new Set<string>();
   const key = ({ connection, bytes }: LinkFrame) => `${connection} ${bytes.readInt32BE(0)}`;
   link.onFrame = (frame) => {

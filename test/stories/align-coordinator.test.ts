@@ -3,7 +3,8 @@
 import { expect, test, vi } from 'vitest';
 import { alignPaths, Coordinator, type CoordinatorOptions } from '../../src/align/index.ts';
 import type { Client } from '../../src/client/index.ts';
-import { startZk, type Zk } from '../zk.ts';
+import { loseRequest, opCodes } from '../faults.ts';
+import { reached, startZk, type Zk } from '../zk.ts';
 
 const partitions = [0, 1].map((partition) => ({ topic: 't', partition: String(partition) }));
 const [zero, one] = partitions as [(typeof partitions)[0], (typeof partitions)[0]];
@@ -107,6 +108,57 @@ test('a partition that was released holds nobody back, and a gap is skipped when
 
   expect(await a.coordinator.currentPeriodComplete([zero])).toBe(60);
   expect(await a.coordinator.currentPeriodComplete([zero], { nextMs: 1_000_000 })).toBe(1_000_020);
+});
+
+test.for(['lost with the link', 'without a link'] as const)(
+  'who leaves has no more say, also where its leave is %s',
+  async (how) => {
+    await using zk = await startZk();
+    const witness = await zk.witness();
+    const { members } = alignPaths('g');
+    await using a = await start(zk, 'a');
+    await vi.waitFor(async () => expect(await witness.children(members)).toHaveLength(1), 10_000);
+    await using b = await start(zk, 'b');
+    await Promise.all([
+      a.coordinator.currentPeriodComplete([zero]),
+      b.coordinator.currentPeriodComplete([one]),
+    ]);
+
+    // Its node is the younger one: while it stands, what others say of that partition does not count.
+    if (how === 'lost with the link') loseRequest(zk.link, opCodes.delete, members);
+    else {
+      zk.link.refuse();
+      zk.link.cut();
+      await reached(b.client, 'suspended');
+    }
+    const closing = b.coordinator.close();
+    await zk.link.accept();
+    await closing;
+
+    expect(await a.coordinator.currentPeriodComplete(partitions)).toBe(120);
+  },
+);
+
+test('who takes over from one that died need not wait with that until its session is over', async () => {
+  await using zk = await startZk();
+  const witness = await zk.witness();
+  const { members } = alignPaths('g');
+  await using a = await start(zk, 'a');
+  await vi.waitFor(async () => expect(await witness.children(members)).toHaveLength(1), 10_000);
+  const b = await start(zk, 'b');
+  await Promise.all([
+    a.coordinator.currentPeriodComplete([zero]),
+    b.coordinator.currentPeriodComplete([one]),
+  ]);
+
+  const waiting = a.coordinator.currentPeriodComplete(partitions);
+  await vi.waitFor(async () => {
+    const name = (await witness.children(members)).find((one) => one.startsWith('a@'));
+    expect(String((await witness.get(`${members}/${name}`)).data)).toContain('"t/1"');
+  }, 10_000);
+  await b.client.close(); // as its session ends
+
+  expect(await waiting).toBe(120);
 });
 
 test('waiting ends with the signal, and with close', async () => {

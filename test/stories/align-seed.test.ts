@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { SeedCoordinator } from '../../src/align/seed-coordinator.ts';
 import type { Client } from '../../src/client/index.ts';
 import { JavaMember } from '../align-java-member.ts';
-import { startZk, type Zk } from '../zk.ts';
+import { reached, startZk, type Zk } from '../zk.ts';
 
 const root = '/kcc';
 const topicPartitions = { t: [0, 1], 'u.v': [0] };
@@ -68,6 +68,22 @@ test('one member may complete its partitions one by one, in any order', async ()
   expect(await Promise.all(all)).toEqual([minute(2), minute(2), minute(2)]);
 });
 
+test('what is said in any moment of the turn before it is told', async () => {
+  const one = await member('seed');
+
+  for (let turns = 0; turns < 20; turns++) {
+    one.reached([t0, t1]);
+    const told = `t.0:${one.limitMs / 1_000};t.1:${one.limitMs / 1_000};`;
+    await expect.poll(async () => (await text('progress'))?.slice(0, told.length)).toBe(told);
+    const before = one.limitMs;
+    one.reached([t0]); // told already: this turn changes nothing, and no event comes of it
+    for (let turn = 0; turn < turns; turn++) await Promise.resolve();
+    one.reached([u0]);
+
+    await expect.poll(() => one.limitMs).toBe(before + 60_000);
+  }
+});
+
 test.each(['seed', 'java'] as const)(
   '%s: a follower that waits goes on when the leader dies',
   async (layout) => {
@@ -105,6 +121,24 @@ test('a new session stands again, and says again what went with the old', async 
   expect(await two.currentPeriodComplete([u0])).toBe(minute(2));
   expect(await waiting).toBe(minute(2));
 });
+
+test.for(['seed', 'java'] as const)(
+  '%s: a leader that is closed without a link leads no more when its client has one again',
+  async (layout) => {
+    const client = await zk.connect();
+    const one = await member(layout, client);
+    const two = await member(layout);
+    await expect.poll(() => one.isLeader).toBe(true);
+
+    zk.link.refuse();
+    zk.link.cut();
+    await reached(client, 'suspended');
+    await one.close();
+    await zk.link.accept();
+
+    expect(await two.currentPeriodComplete([t0, t1, u0])).toBe(minute(2));
+  },
+);
 
 test('who comes later begins where the group is', async () => {
   const one = await member('java');

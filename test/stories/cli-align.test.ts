@@ -3,7 +3,8 @@
 import { appendFile, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { NdjsonSource } from '../../src/kafka/index.ts';
 import { byStart, makeData, readPeriods } from '../align-data.ts';
 import { runInProcess } from '../cli-run.ts';
 import { startZk, type Zk } from '../zk.ts';
@@ -392,4 +393,22 @@ test('what is missing is said', async () => {
   ]);
   expect(await say('run', 'g')).toEqual([2, expect.stringContaining('TOPIC=DIR')]);
   expect(await say('set-period', 'g', '5m')).toEqual([6, expect.stringContaining('no such group')]);
+});
+
+test('what was opened to be read is closed, also where the run is refused or has no server', async () => {
+  const { inputs } = await data();
+  const closed = vi.spyOn(NdjsonSource.prototype, 'close');
+  const ask = async (...more: string[]) => {
+    closed.mockClear();
+    const { code } = await runs(inputs, ...more);
+    return { code, closed: closed.mock.calls.length > 0 };
+  };
+  try {
+    expect(await ask('--layout', 'seed', '--others', 'x')).toEqual({ code: 2, closed: true });
+    expect(await ask('--quarantine', 'no-such')).toEqual({ code: 2, closed: true });
+    const nobody = ['--server', '127.0.0.1:1', '--connect-timeout', '100'];
+    expect(await ask('--layout', 'seed', ...nobody)).toEqual({ code: 7, closed: true });
+  } finally {
+    closed.mockRestore();
+  }
 });

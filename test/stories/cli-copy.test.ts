@@ -310,3 +310,13 @@ test('a tree that never stands still gives a backup that says so', async () => {
   expect(rounds).toBe(3);
   expect(JSON.parse(readFileSync(file, 'utf8'))[0].zxid).toBeNull();
 });
+
+test('a file that can not be written is no refusal of the server', async () => {
+  const file = join(dir, 'none', 'tree.json');
+
+  const backup = await runInProcess(zk.address, ['backup', file]);
+  const copy = await runInProcess(zk.address, ['cp', '/', `json://${file}`]);
+
+  expect([backup.code, copy.code]).toEqual([4, 4]);
+  for (const { err } of [backup, copy]) expect(err).toMatch(/^drover: ENOENT: .*tree\.json/);
+});

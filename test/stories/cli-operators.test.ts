@@ -4,7 +4,8 @@ import { chmodSync, mkdtempSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { runInProcess } from '../cli-run.ts';
+import { digestId, permissions } from '../../src/client/index.ts';
+import { runInProcess, shellInProcess } from '../cli-run.ts';
 import { startZk, type Zk } from '../zk.ts';
 
 let dir: string;
@@ -159,6 +160,45 @@ test('contexts are kept, selected and gone back to, and a read-only one refuses 
   expect(after.records).toMatchObject([{ name: 'test', selected: false }]);
 });
 
+test('a line is completed where it goes, and with no credentials that it would not show', async () => {
+  const environment = { XDG_CONFIG_HOME: dir };
+  const client = await zk.connect();
+  await client.create('/there/open', { parents: true });
+  await client.create('/secret');
+  await client.create('/secret/inside');
+  const anyone = { scheme: 'world', id: 'anyone' };
+  const own = [{ perms: permissions.all, id: digestId('ann:canary') }];
+  await client.setAcl('/secret', [...own, { perms: permissions.admin, id: anyone }]);
+  const run = (...argv: string[]) => runInProcess('', argv, { environment });
+  const stored = ['--store-auth', 'digest:ann:canary'];
+  await run('context', 'add', 'mine', zk.directAddress, '--select', ...stored);
+  await run('context', 'add', 'there', `${zk.directAddress}/there`);
+
+  const mine = await run('complete', '--', 'ls /secret/');
+  const there = await run('complete', '--', '--context there ls /');
+  const named = await run('complete', '--', `--server ${zk.directAddress} ls /secret/`);
+  await client.setAcl('/secret', [{ perms: permissions.all, id: anyone }]);
+
+  expect(mine.out).toBe('/secret/inside\t\n');
+  expect(there.out).toBe('/open\t\n');
+  expect(named.out).toBe('');
+});
+
+test('a line that names a context goes there, whatever servers its shell or a variable names', async () => {
+  const environment = { XDG_CONFIG_HOME: dir };
+  const client = await zk.connect();
+  await client.create('/there');
+  const run = (...argv: string[]) => runInProcess(nobody, argv, { environment });
+  await run('context', 'add', 'test', `${zk.directAddress}/there`);
+  await using shell = shellInProcess('', { environment, server: nobody });
+
+  const alone = await run('create', '/alone', '--context', 'test');
+  const line = await shell.run('create /line --context test');
+
+  expect([alone.err, line.err]).toEqual(['', '']);
+  expect((await client.children('/there')).sort()).toEqual(['alone', 'line']);
+});
+
 test('a password is stored only where it was asked for, is never shown, and others may not read it', async () => {
   const environment = { XDG_CONFIG_HOME: dir };
   const run = (...argv: string[]) => runInProcess(zk.address, argv, { environment });
@@ -186,4 +226,19 @@ test('a password is stored only where it was asked for, is never shown, and othe
   for (const { out, err } of [added, listed, json, refused])
     expect(out + err).not.toContain('canary');
   expect(refused.code).toBe(2);
+});
+
+test('what is wrong with a word is said once, and with what helps', async () => {
+  const run = (...argv: string[]) => runInProcess(zk.address, argv);
+
+  const path = await run('get', '/a\u0001b');
+  const find = await run('find', '/', '(', '-E');
+  const grep = await run('grep', '(', '/');
+  const key = await run('config', 'get', '/', 'a/b');
+
+  expect(path.err).toContain('"/a\\u0001b"');
+  expect(find.err).toMatch(/^drover: \( is no regular expression; without -E it is text\n$/);
+  expect(grep.err).toContain('grep -F takes it as text');
+  expect(key.err).toBe('drover: a/b: a key is the name of a node, without a slash\n');
+  expect([path.code, find.code, grep.code, key.code]).toEqual([2, 2, 2, 2]);
 });

@@ -7,6 +7,8 @@ import { expect, test, vi } from 'vitest';
 import { runInProcess, shellInProcess } from '../cli-run.ts';
 import { startZk, type Zk } from '../zk.ts';
 
+const emptyPath = 'drover: a path is empty; / is the root, . is here\n';
+
 async function planted(zk: Zk) {
   const client = await zk.connect();
   for (const [path, data] of [
@@ -199,6 +201,24 @@ test('deleteall says how many, asks where somebody can answer, and deletes the l
   expect(asked).toHaveLength(2);
   expect(asked[0]).toMatch(/^delete \/app and 5 nodes below it, on .*\? \[y\/N\] $/);
   expect(await client.children('/')).toEqual([]);
+});
+
+test('an empty path is refused: a variable that nobody set is not the root', async () => {
+  await using zk = await startZk();
+  const client = await planted(zk);
+  await using shell = shellInProcess(zk.address);
+
+  const refused = [
+    await runInProcess(zk.address, ['deleteall', '']),
+    await runInProcess(zk.address, ['mirror', '/other', '']),
+    await runInProcess(zk.address, ['create', '', 'x']),
+    await runInProcess(zk.address, ['txn', 'set "" x']),
+    await shell.run('deleteall ""'),
+  ];
+
+  for (const { code, err } of refused) expect({ code, err }).toEqual({ code: 2, err: emptyPath });
+  expect((await client.children('/')).sort()).toEqual(['app', 'other']);
+  expect((await runInProcess(zk.address, ['getAllChildrenNumber', '.'])).code).toBe(0);
 });
 
 test('a script deletes without being asked, as zkCli does, one by one too', async () => {

@@ -12,6 +12,7 @@ import {
   fixedTopics,
   layout08,
   NdjsonSource,
+  ReaderError,
 } from '../../src/kafka/index.ts';
 import { reached, startZk, type Zk } from '../zk.ts';
 
@@ -52,6 +53,7 @@ async function consumer(
   return {
     client,
     consumer: made,
+    source,
     async [Symbol.asyncDispose]() {
       await made.close();
       await source.close();
@@ -222,6 +224,23 @@ test('each thread has its own partitions, and a loop may read one thread alone',
   ]);
 });
 
+test('a partition that another thread is to read goes to its loop at once', async () => {
+  for (const p of [0, 2, 3]) await writeFile(file(p), '');
+  await using zk = await startZk();
+  await using a = await consumer(zk, { subscribe: { topics: { t: 2 } }, consumerId: 'a' });
+  await a.consumer.settled();
+  const isRead = () =>
+    a.consumer.status().partitions.find((one) => one.partition === '1')?.position;
+  await vi.waitFor(() => expect(isRead()).toBe(10n));
+  const loop = a.consumer.thread(1);
+  const next = loop.next();
+
+  await using _b = await consumer(zk, { subscribe: { topics: { t: 2 } }, consumerId: 'b' });
+
+  expect((await next).value).toMatchObject({ partition: '1', thread: `${a.consumer.id}-1` });
+  await loop.return!();
+});
+
 test('a batch of a session that is over says so, and its commit is refused', async () => {
   await using zk = await startZk();
   await using a = await consumer(zk, { topics: fixedTopics({ t: 1 }) });
@@ -322,6 +341,130 @@ test('a paused partition is not handed out; the others are', async () => {
   const second = await collect(a.consumer, ({ length }) => length === 50);
 
   expect([first[0], second[0]]).toEqual(['1:0', '0:0']);
+});
+
+test('a partition that is paused while its batch waits to be asked for does not hold up the others', async () => {
+  await using zk = await startZk();
+  await using a = await consumer(zk, { topics: fixedTopics({ t: 2 }) });
+  const loop = a.consumer[Symbol.asyncIterator]();
+  const first = (await loop.next()).value!;
+  const read = () => a.consumer.status().partitions.map(({ position }) => position);
+  await vi.waitFor(() => expect(read()).toEqual(expect.arrayContaining([10n, 20n])), 10_000);
+
+  // One is in hand, with its next behind it; the other has one ready, and is paused.
+  const other = first.partition === '0' ? '1' : '0';
+  a.consumer.pause({ topic: 't', partition: other });
+  const next = (await loop.next()).value!;
+
+  expect([next.partition, next.records[0]!.offset]).toEqual([first.partition, 10n]);
+  await loop.return!();
+});
+
+test('a seek counts from the moment a partition is assigned, and also if the source fails then', async () => {
+  await using zk = await startZk();
+  await using a = await consumer(zk, { topics: fixedTopics({ t: 1 }) });
+  let isDown = true;
+  const open = a.source.open.bind(a.source);
+  a.source.open = async (...asked) => {
+    if (!isDown) return open(...asked);
+    isDown = false;
+    throw new ReaderError('SOURCE_FAILED', 'no broker can be reached');
+  };
+  a.consumer.on('assigned', (owned) => a.consumer.seek(owned, 30n));
+
+  for await (const batch of a.consumer) {
+    expect(batch.records[0]!.offset).toBe(30n);
+    break;
+  }
+
+  expect(isDown).toBe(false);
+});
+
+test('what was read ahead of a source that fails is not read twice, though it fails again', async () => {
+  await using zk = await startZk();
+  await using a = await consumer(zk, { topics: fixedTopics({ t: 1 }) });
+  const loop = a.consumer[Symbol.asyncIterator]();
+  const failing = { next: 1, open: 1 };
+  const open = a.source.open.bind(a.source);
+  a.source.open = async (...asked) => {
+    if (asked[1] !== 'earliest' && failing.open-- > 0) throw new ReaderError('SOURCE_FAILED', '');
+    const reader = await open(...asked);
+    const next = reader.next.bind(reader);
+    reader.next = async () => {
+      if (reader.position === 10n && failing.next-- > 0) throw new ReaderError('SOURCE_FAILED', '');
+      return next();
+    };
+    return reader;
+  };
+
+  expect((await loop.next()).value!.records[0]!.offset).toBe(0n);
+  await vi.waitFor(() => expect(failing.open).toBeLessThan(1), 10_000);
+  await vi.waitFor(
+    () => expect(a.consumer.status().partitions[0]!.position).not.toBeNull(),
+    10_000,
+  );
+
+  expect((await loop.next()).value!.records[0]!.offset).toBe(10n);
+  await loop.return!();
+});
+
+test('a reader that can not even be closed is told of, and reading goes on', async () => {
+  await using zk = await startZk();
+  await using a = await consumer(zk, { topics: fixedTopics({ t: 1 }) });
+  const problems: string[] = [];
+  a.consumer.on('problem', ({ why }) => void problems.push(why));
+  const open = a.source.open.bind(a.source);
+  let isDown = true;
+  a.source.open = async (...asked) => {
+    const reader = await open(...asked);
+    if (!isDown) return reader;
+    isDown = false;
+    reader.next = async () => {
+      throw new ReaderError('SOURCE_FAILED', 'the link is lost');
+    };
+    const close = reader.close.bind(reader);
+    reader.close = async () => {
+      await close();
+      throw new Error('not even to say goodbye');
+    };
+    return reader;
+  };
+
+  for await (const batch of a.consumer) {
+    expect(batch.records[0]!.offset).toBe(0n);
+    break;
+  }
+
+  expect(problems).toEqual(['SOURCE_FAILED: the link is lost', 'not even to say goodbye']);
+});
+
+test('at the end of a source, too, a batch that a loop left unfinished comes again', async () => {
+  await using zk = await startZk();
+  await using source = new NdjsonSource({ directory, follow: false });
+  const open = source.open.bind(source);
+  const ended = new Promise<void>((resolve) => {
+    source.open = async (...asked) => {
+      const reader = await open(...asked);
+      const next = reader.next.bind(reader);
+      reader.next = async () => {
+        const result = await next();
+        if (result.done) setImmediate(resolve);
+        return result;
+      };
+      return reader;
+    };
+  });
+  await using a = await consumer(zk, { topics: fixedTopics({ t: 1 }), source });
+  const loop = a.consumer[Symbol.asyncIterator]();
+  expect((await loop.next()).value!.records).toHaveLength(50);
+
+  await ended;
+  await loop.return!();
+
+  for await (const batch of a.consumer) {
+    expect(batch.records[0]!.offset).toBe(0n);
+    break;
+  }
 });
 
 test('closed, it leaves nothing behind: no node, no watch, and its loops end', async () => {

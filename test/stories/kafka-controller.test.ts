@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest';
-import type { Client } from '../../src/client/index.ts';
+import type { Client, MultiOp } from '../../src/client/index.ts';
 import {
   Controller,
   ControllerMovedError,
@@ -196,6 +196,59 @@ test('an election whose reply was lost is won all the same, once', async () => {
   await controller.close();
 });
 
+test.for(['beforeElection', 'multi'] as const)(
+  'a controller that is closed at %s of an election gives up what it wins',
+  async (step) => {
+    await using zk = await startZk();
+    const admin = await zk.witness();
+    const client = await zk.connect({ renew: true });
+    const [begun, goOn] = [deferred(), deferred()];
+    const holdUp = async () => {
+      begun.resolve();
+      await goOn.promise;
+    };
+    const multi = client.multi.bind(client);
+    const controller = new Controller(client, {
+      brokerId: 1,
+      ...(step === 'beforeElection' && { beforeElection: holdUp }),
+    });
+    if (step === 'multi') {
+      vi.spyOn(client, 'multi').mockImplementationOnce(async (ops) => {
+        await holdUp();
+        return multi(ops) as never;
+      });
+    }
+    controller.start();
+    await begun.promise;
+
+    const closing = controller.close();
+    goOn.resolve();
+    await closing;
+
+    expect(controller.state).toEqual({ name: 'stopped' });
+    expect(await admin.exists(layout08.controller.at())).toBeNull();
+    expect(client.load.watches).toBe(0);
+  },
+);
+
+test('two controllers of one client are two: the second waits for the first', async () => {
+  await using zk = await startZk();
+  const client = await zk.connect();
+  await using one = new Controller(client, { brokerId: 1 });
+  one.start();
+  await eventually(() => expect(one.isActive).toBe(true));
+  await using two = new Controller(client, { brokerId: 2 });
+
+  two.start();
+  await two.settled();
+  await one.settled();
+
+  expect(one.state).toEqual({ name: 'active', epoch: 1 });
+  expect(two.state).toEqual({ name: 'standby', controller: 1 });
+  await one.close();
+  await eventually(() => expect(two.state).toEqual({ name: 'active', epoch: 2 }));
+});
+
 test('replies lost all along change nothing of what comes out', async () => {
   await using zk = await startZk();
   const brokers = await threeBrokers(zk);
@@ -301,6 +354,41 @@ test('a topic grows where it left off', async () => {
   await expect(growTopic(admin, 't', { partitions: 4 })).rejects.toThrow(/a larger number/);
   await close(brokers);
 });
+
+test.for(['gets its id', 'is moved'] as const)(
+  'a topic that grows in the moment in which it %s has grown',
+  async (moment) => {
+    await using zk = await startZk();
+    const brokers = await threeBrokers(zk);
+    const admin = await zk.witness();
+    const path = layout08.topic.at({ topic: 't' });
+    const { client, broker } = brokers[0]!;
+    const multi = client.multi.bind(client);
+    let isGrown = false;
+    const growFirst = async (ops: readonly MultiOp[]) => {
+      if (!isGrown && ops.some((one) => one.op === 'set' && one.path === path)) {
+        isGrown = true;
+        await growTopic(admin, 't', { partitions: 2, assignment: [[2]] });
+      }
+      return multi(ops) as never;
+    };
+    if (moment === 'gets its id') {
+      vi.spyOn(client, 'multi').mockImplementation(growFirst);
+      await admin.create(path, { data: '{"version":1,"partitions":{"0":[1]}}' });
+    } else {
+      await createTopic(admin, 't', { assignment: [[1]] });
+      await expectState(admin, 't', 0, { leader: 1 });
+      vi.spyOn(client, 'multi').mockImplementation(growFirst);
+      await broker.controller!.reassign({ topic: 't', partition: 0 }, [1, 3]);
+    }
+
+    await expectState(admin, 't', 1, { leader: 2 });
+    expect(isGrown).toBe(true);
+    const { partitions } = layout08.topic.parse((await admin.get(path)).data, path);
+    expect(partitions.get(0)!.replicas).toEqual(moment === 'is moved' ? [1, 3] : [1]);
+    await close(brokers);
+  },
+);
 
 test('a topic is deleted when every replica is, and leaves nothing', async () => {
   await using zk = await startZk();

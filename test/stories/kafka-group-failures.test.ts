@@ -14,6 +14,8 @@ import {
   type OwnedPartition,
 } from '../../src/kafka/index.ts';
 import { Ownership } from '../../src/kafka/ownership.ts';
+import { deferred } from '../../src/support/index.ts';
+import { loseRequest, opCodes } from '../faults.ts';
 import { reached, startZk, type Zk } from '../zk.ts';
 
 const group = 'g';
@@ -222,6 +224,37 @@ test('a lost reply to a claim or to the registration does no harm: ownership is 
   }
 });
 
+test.for([
+  ['range', {}],
+  ['sticky', { assignor: 'sticky' }],
+] as const)(
+  '%s: a claim that was made and could not be looked at is not left behind',
+  async ([, options]) => {
+    await using zk = await startZk();
+    loseRequest(zk.link, opCodes.getData, `${owners}/`);
+
+    const a = await join(zk, options, { readRetries: 0 });
+
+    await has(a, 0, 1, 2, 3);
+    expect(a.member.state.name).toBe('settled');
+  },
+);
+
+test('closing, a member looks for claims of its own that it never heard of', async () => {
+  await using zk = await startZk();
+  const witness = await zk.witness();
+  loseRequest(zk.link, opCodes.getData, `${owners}/`);
+  const closing = deferred<Promise<void>>();
+  // Closed in the moment in which a claim failed: before it could be looked for again.
+  const problem = () => closing.resolve(a.member.close());
+  const a = await join(zk, {}, { readRetries: 0 }, { problem });
+
+  await closing.promise;
+
+  expect(a.all.length).toBeLessThan(4);
+  expect(await witness.children(owners)).toEqual([]);
+});
+
 test('a node of this member’s own earlier session is deleted, and claimed anew', async () => {
   await using zk = await startZk();
   const a = await join(zk, {}, short);
@@ -289,6 +322,29 @@ test('a registration that somebody deleted is made again', async () => {
     await a.member.close();
   }
 });
+
+test.for([
+  ['classic', {}],
+  ['sticky', { assignor: 'sticky' }],
+  ['planned', { mode: 'planned' }],
+] as const)(
+  '%s: a group that somebody deleted with all its nodes comes back',
+  async ([, options]) => {
+    await using zk = await startZk();
+    const witness = await zk.witness();
+    const a = await join(zk, options);
+    await has(a, 0, 1, 2, 3);
+
+    await witness.deleteRecursive(`/consumers/${group}`);
+
+    await vi.waitFor(async () => {
+      const stats = await Promise.all([0, 1, 2, 3].map((p) => witness.exists(`${owners}/${p}`)));
+      expect(stats.every((stat) => stat?.ephemeralOwner === a.client.sessionId)).toBe(true);
+    }, 10_000);
+    const b = await join(zk, options);
+    await vi.waitFor(() => expect([a.mine().length, b.mine().length]).toEqual([2, 2]), 10_000);
+  },
+);
 
 test('an owner node that somebody deleted is lost, and then claimed anew', async () => {
   await using zk = await startZk();

@@ -10,6 +10,7 @@ import {
   layout08,
   planLayout,
 } from '../../src/kafka/index.ts';
+import { loseRequest, opCodes } from '../faults.ts';
 import { startZk, type Zk } from '../zk.ts';
 
 const group = 'g';
@@ -136,6 +137,34 @@ test('one who still thinks that it plans is refused, and stands in line again', 
   const { data } = await witness.get(planLayout.memberPlan.at({ group, consumer: c.member.id }));
   expect(JSON.parse(String(data)).epoch).toBe(2);
   await vi.waitFor(async () => expect(await witness.children(election)).toHaveLength(3), 10_000);
+});
+
+test('who plans and leaves is gone from the line, though its leave is lost with the link', async () => {
+  await using zk = await startZk();
+  const a = await join(zk);
+  await shared(a);
+  const b = await join(zk);
+  await shared(a, b);
+
+  loseRequest(zk.link, opCodes.delete, planLayout.election.at({ group }));
+  await a.member.close();
+
+  await shared(b);
+  expect(b.member.status().planEpoch).toBe(2);
+});
+
+test('who plans and fails stands in line again, though its leave is lost with the link', async () => {
+  await using zk = await startZk();
+  const witness = await zk.witness();
+  const a = await join(zk);
+  await shared(a);
+
+  // Another has begun to plan, as it seems; and its place is not given up at the first try.
+  await witness.set(planLayout.plan.at({ group }), '7');
+  loseRequest(zk.link, opCodes.delete, planLayout.election.at({ group }));
+  const b = await join(zk);
+
+  await shared(a, b);
 });
 
 test('parts of those who left are taken away; a part that makes no sense changes nothing', async () => {

@@ -8,6 +8,7 @@ import {
   type GroupMemberOptions,
   layout08,
 } from '../../src/kafka/index.ts';
+import { deferred } from '../../src/support/index.ts';
 import { startZk, type Zk } from '../zk.ts';
 
 const group = 'g';
@@ -212,6 +213,36 @@ test('two consumers in one process, on one client, both work', async () => {
   await vi.waitFor(() => expect(made.map(({ owned }) => owned.length)).toEqual([6, 6]), 10_000);
   await Promise.all(made.map((member) => member.close()));
   expect(client.load.watches).toBe(0);
+});
+
+test('of two consumers on one client each waits for what the other still has in hand', async () => {
+  await using zk = await startZk();
+  const client = await zk.connect();
+  const finished = deferred();
+  const options = { group, subscribe: { topics: ['t'] }, topics, debounceMs: 20 };
+  const a = new GroupMember(
+    client,
+    { ...options, consumerId: 'a' },
+    { assigned: () => {}, releasing: () => finished.promise },
+  );
+  a.start();
+  await a.settled();
+  const taken: string[] = [];
+  const b = new GroupMember(
+    client,
+    { ...options, consumerId: 'b' },
+    { assigned: ({ partition }) => taken.push(partition), releasing: async () => {} },
+  );
+  b.start();
+  await vi.waitFor(() => expect(a.status().releasing).toHaveLength(6), 10_000);
+  await vi.waitFor(() => expect(b.status().blocked.length + taken.length).toBe(6), 10_000);
+
+  expect(taken).toEqual([]);
+  finished.resolve();
+  await Promise.all([a.settled(), b.settled()]);
+
+  expect([a.owned.length, b.owned.length, taken.length]).toEqual([6, 6, 6]);
+  await Promise.all([a.close(), b.close()]);
 });
 
 test('a burst of changes is one rebalance, not one for each', async () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { Client, type CreateMode, isZkError } from '../../src/client/index.ts';
+import { Client, type CreateMode, connect, isZkError } from '../../src/client/index.ts';
 import { startZk } from '../zk.ts';
 
 test('a node holds what was put into it, and its Stat tells of it', async () => {
@@ -193,6 +193,16 @@ test('a session knows its ephemeral nodes, by prefix', async () => {
   expect((await client.getEphemerals()).sort()).toEqual(['/app/a', '/app/b', '/c']);
   expect((await client.getEphemerals('/app')).sort()).toEqual(['/app/a', '/app/b']);
   expect(await client.getEphemerals('/none')).toEqual([]);
+});
+
+test('of its ephemeral nodes a chroot shows those within it, and none of a neighbour', async () => {
+  await using zk = await startZk({ since: '3.6' });
+  const client = await zk.connect();
+  for (const path of ['/app', '/apple']) await client.create(path);
+  for (const path of ['/app/a', '/apple/b']) await client.create(path, { mode: 'ephemeral' });
+  await using within = await connect(`${zk.address}/app`, { identity: client.identity! });
+
+  expect(await within.getEphemerals()).toEqual(['/a']);
 });
 
 test('descendants are counted at any depth', async () => {

@@ -96,6 +96,32 @@ test('a wait that is called off leaves no watch', async () => {
   await expect.poll(() => client.load.watches).toBe(0);
 });
 
+test('a barrier that is deleted as it fills up is not tried for without end', async () => {
+  await using zk = await startZk();
+  const [client, witness] = [await zk.connect(), await zk.witness()];
+  const barrier = new DoubleBarrier(client, '/b', 1, { name: 'me' });
+  const exists = 3;
+  let asked: number | undefined;
+  let deleted: Promise<unknown> | undefined;
+  zk.link.onFrame = ({ direction, index, bytes }) => {
+    if (index === 0) return 'pass';
+    const xid = bytes.readInt32BE(0);
+    if (direction === 'toServer') {
+      if (bytes.readInt32BE(4) === exists && bytes.includes('/b/me')) asked ??= xid;
+    } else if (deleted === undefined && xid === asked) {
+      // It has seen that it is there. What it says to that is held back until nothing is.
+      zk.link.pause('toServer');
+      deleted = witness.deleteRecursive('/b').then(() => zk.link.resume('toServer'));
+    }
+    return 'pass';
+  };
+
+  const refused = await failure(barrier.enter());
+
+  await deleted;
+  expect(refused.code).toBe('LOST_PLACE');
+});
+
 test('nobody goes in before all are there, nor out before all have left', async () => {
   await using zk = await startZk();
   const clients = await Promise.all([zk.connect(), zk.connect(), zk.witness()]);

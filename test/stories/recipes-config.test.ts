@@ -344,3 +344,38 @@ test('a write that landed, and of which nobody could ask before the session ende
   expect(String((await witness.get('/app/rate')).data)).toBe('2');
   await zk.link.accept();
 });
+
+test('what onProblem throws is its own, and what is written next is seen and saved', async () => {
+  await using zk = await startZk();
+  await using folder = await directory();
+  const [client, other] = [await zk.connect(), await zk.witness()];
+  const file = join(folder.path, 'missing', 'app.json'); // a folder that is not there: each save fails
+  const thrown: string[] = [];
+  const caught = (error: Error) => thrown.push(error.message);
+  const others = ['uncaughtException', 'unhandledRejection'].map((event) => {
+    const listeners = process.listeners(event as 'uncaughtException');
+    process.removeAllListeners(event).on(event, caught);
+    return () => {
+      process.off(event, caught);
+      for (const one of listeners) process.on(event, one);
+    };
+  });
+  try {
+    await using writer = new ConfigStore<App>(other, '/app', app);
+    await writer.updateAll(() => first);
+    const onProblem = ({ path }: ConfigProblem) => {
+      throw new Error(`my own fault at ${path}`);
+    };
+    await using store = new ConfigStore<App>(client, '/app', { ...app, file, onProblem });
+    await store.ready;
+    await expect.poll(() => thrown).toEqual([`my own fault at ${file}`]);
+    await other.set('/app/rate', 'no number');
+    await expect.poll(() => thrown).toContain('my own fault at /app/rate');
+
+    await writer.set('rate', 11);
+
+    await expect.poll(() => store.get('rate')).toBe(11);
+  } finally {
+    for (const restore of others) restore();
+  }
+});

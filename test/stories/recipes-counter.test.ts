@@ -8,7 +8,7 @@ import {
   SharedCount,
   SharedValue,
 } from '../../src/recipes/index.ts';
-import { failureOf, loseReply } from '../faults.ts';
+import { failureOf, loseReply, loseRequest, opCodes } from '../faults.ts';
 import { reached, startZk } from '../zk.ts';
 
 const multi = 14;
@@ -37,6 +37,21 @@ test('a counter counts as kazoo writes it, and closing leaves the number alone',
   await Promise.all([ints.close(), floats.close()]);
   expect(await client.children('/c/int')).toEqual([]);
 });
+
+test.each(['request', 'reply'] as const)(
+  'a number is there once it was initialized, though the %s was lost',
+  async (what) => {
+    await using zk = await startZk();
+    const client = await zk.connect(quick);
+    const long = new AtomicLong(client, '/n');
+    if (what === 'request') loseRequest(zk.link, opCodes.create);
+    else loseReply(zk, opCodes.create);
+
+    await long.initialize(5n);
+
+    expect([zk.link.stats.cuts, await long.get()]).toEqual([1, 5n]);
+  },
+);
 
 test('a counter refuses what is no number, and what it cannot hold', async () => {
   await using zk = await startZk();
@@ -93,6 +108,41 @@ test('an increment whose reply was lost is made once, also when others count on 
 
   expect(await counting).toMatchObject({ before: 1, after: 2 });
   expect(await theirs.get()).toBe(5);
+});
+
+test('who calls an increment off while it is on its way is told what came of it', async () => {
+  await using zk = await startZk();
+  const client = await zk.connect(quick);
+  const counter = new Counter(client, '/c');
+  await counter.increment();
+  const callOff = new AbortController();
+  zk.link.onFrame = ({ index, direction, bytes }) => {
+    const isWrite = index > 0 && direction === 'toServer' && bytes.readInt32BE(4) === multi;
+    if (isWrite) callOff.abort();
+    return 'pass';
+  };
+
+  const counted = await counter.increment({ signal: callOff.signal });
+
+  expect(callOff.signal.aborted).toBe(true);
+  expect(counted).toMatchObject({ before: 1, after: 2 });
+});
+
+test('who calls an increment off while it is on its way and the link is gone is told that nobody knows', async () => {
+  await using zk = await startZk();
+  const client = await zk.connect(quick);
+  const counter = new Counter(client, '/c');
+  await counter.increment();
+  const callOff = new AbortController();
+  loseReply(zk, multi, { lost: () => zk.link.refuse() });
+
+  const counting = failure(counter.increment({ signal: callOff.signal }));
+  await reached(client, 'suspended');
+  callOff.abort();
+
+  expect((await counting).code).toBe('OUTCOME_UNKNOWN');
+  await zk.link.accept();
+  await expect.poll(() => counter.get()).toBe(2);
 });
 
 test('an increment of a session that ended is unknown only where the node cannot tell', async () => {

@@ -31,6 +31,51 @@ test('an instance that is registered is found, changed and taken out', async () 
   expect(await server.getEphemerals('/')).toEqual([]);
 });
 
+test('an instance that is registered again before it can be found is not said to be', async () => {
+  await using zk = await startZk();
+  const [server, seeker] = [await zk.connect(), await zk.witness()];
+  await using mine = new ServiceDiscovery(server, '/services');
+  const theirs = new ServiceDiscovery(seeker, '/services');
+
+  const first = mine.register({ name: 'api', id: 'a', port: 1 });
+  const again = await mine.register({ name: 'api', id: 'a', port: 2 });
+
+  expect(await theirs.instance('api', 'a')).toMatchObject({ port: 2 });
+  expect(await first).toBe(again);
+});
+
+test('who registers an instance again waits no longer than it likes, and takes nothing away', async () => {
+  await using zk = await startZk();
+  const [server, seeker] = [await zk.connect(), await zk.witness()];
+  await using mine = new ServiceDiscovery(server, '/services');
+  zk.link.pause('toServer');
+  const first = mine.register({ name: 'api', id: 'a', port: 1 });
+
+  const again = mine.register({ name: 'api', id: 'a', port: 2 }, { timeoutMs: 10 });
+  await expect(again).rejects.toThrow('10 ms are over');
+  zk.link.resume('toServer');
+  await first;
+
+  expect(await seeker.exists('/services/api/a')).not.toBeNull();
+});
+
+test('who registers an instance first and gives up does not take it from who still waits', async () => {
+  await using zk = await startZk();
+  const [server, seeker] = [await zk.connect(), await zk.witness()];
+  await using mine = new ServiceDiscovery(server, '/services');
+  const impatient = new AbortController();
+  const first = mine.register({ name: 'api', id: 'a', port: 1 }, { signal: impatient.signal });
+  const again = mine.register({ name: 'api', id: 'a', port: 2 });
+
+  impatient.abort(new Error('no more time'));
+
+  await expect(first).rejects.toThrow('no more time');
+  await again;
+  expect(await seeker.exists('/services/api/a')).not.toBeNull();
+  expect(await mine.unregister('api', 'a')).toBe(true);
+  expect(await seeker.exists('/services/api/a')).toBeNull();
+});
+
 test('the type decides what outlives the session', async () => {
   await using zk = await startZk();
   const [server, seeker] = [await zk.connect(), await zk.witness()];

@@ -8,6 +8,7 @@ import { ElectionObserver } from '../../src/recipes/election-observer.ts';
 import { askMaster, MasterPage } from '../../src/recipes/master-page.ts';
 import { StaticElection } from '../../src/recipes/static-election.ts';
 import type { Term } from '../../src/recipes/term.ts';
+import { deferred } from '../../src/support/index.ts';
 import { MovableClock } from '../../src/testing/index.ts';
 import { reached, startZk } from '../zk.ts';
 
@@ -79,6 +80,30 @@ test('two candidates of one session do not both lead', async () => {
 
   expect(b!.isLeading).toBe(false);
   await a!.close();
+  await leads(b!);
+  await b!.close();
+});
+
+test('a candidate whose session is still in the way of its own waits, and asks for nothing', async () => {
+  await using zk = await startZk();
+  const [client, witness] = [await zk.connect(), await zk.witness()];
+  const [a, b] = ['a', 'b'].map((id) => new StaticElection(client, '/m', { id }));
+  const done = deferred();
+  const leading = a!.lead(() => done.promise);
+  const term = await leads(a!);
+  void campaign(b!);
+  await client.exists('/m');
+
+  const told = new Promise((resolve) => term.signal.addEventListener('abort', resolve));
+  await witness.delete('/m');
+  await told;
+  for (let i = 0; i < 5; i++) await client.exists('/m'); // b has looked
+  const before = zk.link.stats.frames.toServer;
+  for (let i = 0; i < 20; i++) await client.exists('/m');
+
+  expect(zk.link.stats.frames.toServer - before).toBe(20);
+  done.resolve();
+  await leading;
   await leads(b!);
   await b!.close();
 });

@@ -4,7 +4,7 @@ import {
   type GatheringMember,
   GatheringQueue,
 } from '../../src/recipes/index.ts';
-import { failureOf } from '../faults.ts';
+import { failureOf, opCodes } from '../faults.ts';
 import { startZk } from '../zk.ts';
 
 const failure = failureOf<BarrierError>;
@@ -95,6 +95,27 @@ test('a member whose session ends is not counted before, and skipped after', asy
   await expect.poll(() => witness.children('/queue/gathered')).toEqual([]);
 });
 
+test('a group whose last member died is taken away by those who gather next', async () => {
+  await using zk = await startZk();
+  const [dying, client] = [await zk.connect(), await zk.witness()];
+  const size = 2;
+  const old = new GatheringQueue(dying, '/queue', { size });
+  for (const member of [await old.join(), await old.join()]) await member.gathered();
+  await dying.close();
+  expect(await client.children('/queue/gathered')).toHaveLength(1);
+
+  const queue = new GatheringQueue(client, '/queue', { size });
+  const members = [await queue.join(), await queue.join()];
+  const groups = await Promise.all(members.map((member) => member.gathered()));
+
+  expect(groups.map(({ position }) => position)).toEqual([0, 1]);
+  const [left, ...others] = await client.children('/queue/gathered');
+  expect(others).toEqual([]);
+  const { data } = await client.get(`/queue/gathered/${left}`);
+  expect(JSON.parse(String(data))).toEqual(members.map(({ name }) => name));
+  for (const member of members) await member.leave();
+});
+
 test('a wait that is called off leaves no watch, and leaving leaves no node', async () => {
   await using zk = await startZk();
   const client = await zk.connect();
@@ -149,3 +170,28 @@ test('while members come, go and lose their links, no member is ever in two grou
   expect(clashes).toEqual([]);
   expect(groups.size).toBeGreaterThan(3);
 }, 60_000);
+
+test('where the node for the groups was never made, or was deleted, it is made', async () => {
+  await using zk = await startZk();
+  const [client, witness] = [await zk.connect(), await zk.witness()];
+  const queue = new GatheringQueue(client, '/queue', { size: 2 });
+  let looks = 0;
+  zk.link.onFrame = ({ index, direction, bytes }) => {
+    if (index === 0 || direction !== 'toServer' || !bytes.includes('/gathered')) return 'pass';
+    const op = bytes.readInt32BE(4);
+    if (op === opCodes.children) looks += 1;
+    return op === opCodes.create && zk.link.stats.cuts === 0 ? 'cut' : 'pass';
+  };
+
+  const first = await queue.join();
+  const gathered = first.gathered();
+  await expect.poll(() => witness.exists('/queue/gathered')).not.toBeNull();
+  await witness.delete('/queue/gathered');
+  await expect.poll(() => witness.exists('/queue/gathered')).not.toBeNull();
+  for (let trips = 0; trips < 20; trips++) await client.exists('/');
+  const asked = looks;
+  const second = await new GatheringQueue(witness, '/queue').join();
+
+  expect((await second.gathered()).members).toEqual((await gathered).members);
+  expect(asked).toBeLessThan(15);
+});

@@ -2,6 +2,7 @@ import { expect, test, vi } from 'vitest';
 import { NotificationTopic } from '../../src/recipes/notification.ts';
 import type { Subscription } from '../../src/recipes/notification-subscription.ts';
 import { MovableClock } from '../../src/testing/index.ts';
+import { loseReply, loseRequest, opCodes } from '../faults.ts';
 import { reached, startZk } from '../zk.ts';
 
 const long = { timeout: 15_000, interval: 10 };
@@ -39,6 +40,25 @@ test('all who listen hear it, in the order of sending, and the sender knows', as
   expect([hearsA.heard, hearsB.heard]).toEqual([texts, texts]);
   expect(sender.load.watches).toBe(0);
 });
+
+test.each(['request', 'reply'] as const)(
+  'a message is sent though the %s by which an old one goes is lost',
+  async (what) => {
+    await using zk = await startZk();
+    const sender = await zk.connect();
+    const topic = new NotificationTopic(sender, '/topic', { keepMax: 1 });
+    const { id } = await topic.send('one');
+    if (what === 'request') loseRequest(zk.link, opCodes.multi);
+    else loseReply(zk, opCodes.multi);
+
+    const sent = await topic.send('two');
+
+    expect(zk.link.stats.cuts).toBe(1);
+    expect((await sender.children('/topic/messages')).filter((name) => name !== id)).toEqual([
+      sent.id,
+    ]);
+  },
+);
 
 test('by a deadline the sender knows who has heard and who has not', async () => {
   await using zk = await startZk();

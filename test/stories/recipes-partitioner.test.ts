@@ -3,6 +3,7 @@ import type { Client } from '../../src/client/index.ts';
 import type { Holding } from '../../src/recipes/holding.ts';
 import { Partitioner, type PartitionerOptions } from '../../src/recipes/partitioner.ts';
 import { MovableClock } from '../../src/testing/index.ts';
+import { opCodes } from '../faults.ts';
 import { reached, startZk } from '../zk.ts';
 
 const long = { timeout: 15_000, interval: 20 };
@@ -326,6 +327,34 @@ test('a signal ends the loop with its reason, and lets everything go', async () 
 
   await expect(worker.run).rejects.toThrow('enough');
   expect(await client.getEphemerals()).toEqual([]);
+});
+
+test('a tree that is deleted under its only member is made again', async () => {
+  await using zk = await startZk();
+  const [client, witness] = [await zk.connect(), await zk.witness()];
+  const worker = work(client, 'a');
+  await settled([worker]);
+  const isMissed = new Promise<void>((resolve) => {
+    zk.link.onFrame = ({ direction, bytes }) => {
+      const isRead = direction === 'toServer' && bytes.readInt32BE(4) === opCodes.getData;
+      if (isRead && bytes.includes('/p/plan')) {
+        zk.link.pause('toServer'); // it finds none, and what would make it does not pass
+        resolve();
+      }
+      return 'pass';
+    };
+  });
+
+  await witness.delete('/p/plan');
+  await isMissed;
+  zk.link.onFrame = undefined;
+  await witness.deleteRecursive('/p');
+  zk.link.resume('toServer');
+
+  await expect.poll(() => witness.exists('/p/plan'), long).not.toBeNull();
+  await settled([worker]);
+  await worker.partitioner.close();
+  await worker.run;
 });
 
 test('work that fails ends all of it, with its error', async () => {

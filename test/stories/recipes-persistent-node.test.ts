@@ -1,7 +1,9 @@
+import { setImmediate } from 'node:timers/promises';
 import { expect, test, vi } from 'vitest';
 import type { Client } from '../../src/client/index.ts';
 import { PersistentNode } from '../../src/recipes/persistent-node.ts';
 import { PersistentWatcher } from '../../src/recipes/persistent-watcher.ts';
+import { loseRequest, opCodes } from '../faults.ts';
 import { reached, startZk } from '../zk.ts';
 
 const renewing = { renew: true, sessionTimeoutMs: 4_000 };
@@ -222,6 +224,73 @@ test('data given while the link is away is there once it is back', async () => {
   await given;
 
   await vi.waitFor(async () => expect(String((await witness.get('/me')).data)).toBe('after'));
+});
+
+test('data whose write never arrived is written again', async () => {
+  await using zk = await startZk();
+  const [client, witness] = [await zk.connect(), await zk.witness()];
+  await using node = new PersistentNode(client, '/me', { data: 'before' });
+  await node.ready;
+  loseRequest(zk.link, opCodes.setData);
+
+  await node.set('after');
+
+  await vi.waitFor(async () => expect(String((await witness.get('/me')).data)).toBe('after'));
+});
+
+test('a node that was there before has our data, though the first write of it never arrived', async () => {
+  await using zk = await startZk();
+  const [client, witness] = [await zk.connect(), await zk.witness()];
+  await witness.create('/me', { data: 'theirs' });
+  loseRequest(zk.link, opCodes.setData);
+
+  await using node = new PersistentNode(client, '/me', { mode: 'persistent', data: 'ours' });
+  await node.ready;
+
+  expect(String((await witness.get('/me')).data)).toBe('ours');
+});
+
+test('a node that is deleted in the moment in which it is to be written is made anew', async () => {
+  await using zk = await startZk();
+  const [client, witness] = [await zk.connect(), await zk.witness()];
+  await witness.create('/me', { data: 'theirs' });
+  const asked: number[] = [];
+  let deleted: Promise<void> | undefined;
+  zk.link.onFrame = ({ direction, index, bytes }) => {
+    if (index === 0) return 'pass';
+    const xid = bytes.readInt32BE(0);
+    if (direction === 'toServer' && bytes.readInt32BE(4) === opCodes.getData) asked.push(xid);
+    else if (deleted === undefined && direction === 'toClient' && asked.includes(xid)) {
+      // What it asks for after it has read the node is held back until the node is gone.
+      zk.link.pause('toServer');
+      deleted = witness.delete('/me').then(() => zk.link.resume('toServer'));
+    }
+    return 'pass';
+  };
+
+  await using node = new PersistentNode(client, '/me', { mode: 'persistent', data: 'ours' });
+  await node.ready;
+
+  expect(String((await witness.get('/me')).data)).toBe('ours');
+});
+
+test('one whose signal aborts as the client is closed makes no trouble', async () => {
+  await using zk = await startZk();
+  const client = await zk.connect();
+  const stop = new AbortController();
+  const troubles: unknown[] = [];
+  const onTrouble = (error: unknown) => troubles.push(error);
+  process.on('unhandledRejection', onTrouble);
+  const node = new PersistentNode(client, '/me', { signal: stop.signal });
+  await node.ready;
+
+  stop.abort();
+  await client.close();
+  await setImmediate();
+
+  process.off('unhandledRejection', onTrouble);
+  expect(troubles).toEqual([]);
+  expect(node.state.name).toBe('closed');
 });
 
 test('a node under a parent that may not be written fails with the reason', async () => {

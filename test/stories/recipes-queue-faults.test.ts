@@ -1,8 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import type { Client } from '../../src/client/index.ts';
-import { Queue, QueueError, type QueueItem } from '../../src/recipes/index.ts';
-import { failureOf, loseReply } from '../faults.ts';
+import { Queue, QueueError, type QueueItem, type QueueOptions } from '../../src/recipes/index.ts';
+import { failureOf, loseReply, loseRequest, opCodes } from '../faults.ts';
 import { reached, startZk, type Zk } from '../zk.ts';
 
 const multi = 14;
@@ -12,7 +12,7 @@ const failure = failureOf<QueueError>;
 const text = ({ data }: { data: Buffer | null }) => String(data);
 
 /** A queue behind a link that can be cut, and one beside it. Both have put and taken before. */
-async function pair(zk: Zk, options: { layout?: 'buckets' | 'curator'; renew?: boolean } = {}) {
+async function pair(zk: Zk, options: QueueOptions & { renew?: boolean } = {}) {
   const { renew = false, ...rest } = options;
   const client = await zk.connect({ renew, backoff: { firstMs: 1, maxMs: 20 } });
   const witness = await zk.witness();
@@ -37,6 +37,17 @@ test.for(layouts)('%s: an item whose put lost its reply is in the queue once', a
   const item = await theirs.take();
   expect(text(item)).toBe('a');
   expect(await theirs.tryTake()).toBeNull();
+});
+
+test.for(layouts)('%s: a queue whose making never arrived is made', async (layout) => {
+  await using zk = await startZk();
+  const client = await zk.connect();
+  loseRequest(zk.link, opCodes.create);
+
+  const taken = await new Queue(client, '/jobs', { layout }).tryTake();
+
+  expect(zk.link.stats.cuts).toBe(1);
+  expect(taken).toBeNull();
 });
 
 test.for(layouts)(
@@ -92,6 +103,43 @@ test.for(layouts)(
     expect(zk.link.stats.cuts).toBe(1);
     await item.confirm();
     expect(await theirs.size()).toEqual({ waiting: 0, claimed: 0 });
+  },
+);
+
+test.for(layouts)(
+  '%s: who waited takes the item, though its claim never reached the server',
+  async (layout) => {
+    await using zk = await startZk();
+    const { client, mine, theirs } = await pair(zk, { layout });
+    const waiting = mine.take();
+    await expect.poll(() => client.load.watches).toBeGreaterThan(1);
+    loseRequest(zk.link, multi);
+
+    await theirs.put('a');
+
+    expect(text(await waiting)).toBe('a');
+    expect(zk.link.stats.cuts).toBe(1);
+  },
+);
+
+test.for(layouts)(
+  '%s: who waited buries what was tried too often, though the request never arrived',
+  async (layout) => {
+    await using zk = await startZk();
+    const { client, mine, theirs } = await pair(zk, { layout, triesMax: 1 });
+    const taken = async (data: string) => theirs.put(data).then(() => theirs.take());
+    await taken('a').then((item) => item.bury()); // then there is a bucket for the next
+    const item = await taken('b');
+    const waiting = mine.take();
+    await expect.poll(() => client.load.watches).toBeGreaterThan(1);
+    loseRequest(zk.link, multi);
+
+    await item.release();
+
+    await expect.poll(() => theirs.dead.size()).toBe(2);
+    expect(zk.link.stats.cuts).toBe(1);
+    await theirs.put('c');
+    expect(text(await waiting)).toBe('c');
   },
 );
 

@@ -193,6 +193,27 @@ test('the reply to the making of leases is lost: they are made once, and none is
   expect(await leasesOf(client)).toEqual([]);
 });
 
+test('where the limit leaves no room and nobody has a lease, the limit is waited for and not asked for', async () => {
+  await using zk = await startZk();
+  const [client, witness] = [await zk.connect(), await zk.witness()];
+  await witness.create('/limit', { data: int(0) });
+  let looks = 0;
+  zk.link.onFrame = ({ direction, index, bytes }) => {
+    const isLook = index > 0 && direction === 'toServer' && bytes.includes('/limit');
+    if (isLook && bytes.readInt32BE(4) === opCodes.getData) looks += 1;
+    return 'pass';
+  };
+
+  const waiting = new Semaphore(client, path, { limit: { path: '/limit' } }).acquire();
+  await expect.poll(() => looks).toBeGreaterThan(1);
+  for (let trips = 0; trips < 20; trips++) await client.exists('/');
+  const asked = looks;
+  await witness.set('/limit', int(1));
+
+  await (await waiting).release();
+  expect(asked).toBe(2); // once, and once with a watch
+});
+
 test('one that has lost its turn without knowing it makes no lease', async () => {
   await using zk = await startZk();
   const [client, witness] = [await zk.connect(), await zk.witness()];

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Client } from '../../src/client/index.ts';
+import { type Client, connect } from '../../src/client/index.ts';
 import { startZk } from '../zk.ts';
 
 async function fill(
@@ -120,6 +120,30 @@ test('deleting what is not there says so, and a leaf counts as one', async () =>
     path: '/none',
   });
   expect(await client.deleteRecursive('/leaf')).toBe(1);
+});
+
+test('below a chroot, a node named zookeeper goes like any other', async () => {
+  await using zk = await startZk();
+  const client = await zk.connect();
+  await client.create('/zookeeper/quota/a', { parents: true });
+
+  expect(await client.deleteRecursive('/zookeeper/quota')).toBe(2);
+  await client.create('/b');
+  expect(await client.deleteRecursive('/')).toBe(2);
+
+  expect(await client.children('/')).toEqual([]);
+});
+
+test("what stands below the server's own nodes goes when it is named, and these themselves do not", async () => {
+  await using zk = await startZk();
+  await using client = await connect(zk.link.address);
+  const quota = `/zookeeper/quota${zk.address.slice(zk.address.indexOf('/'))}`;
+  await client.create(`${quota}/a`, { parents: true });
+
+  expect(await client.deleteRecursive(quota)).toBe(2);
+  await expect(client.deleteRecursive('/zookeeper/config')).rejects.toMatchObject({
+    code: 'BAD_ARGUMENTS',
+  });
 });
 
 test('long work can be called off', async () => {

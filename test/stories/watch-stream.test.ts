@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import {
   type Change,
   Client,
@@ -7,6 +7,8 @@ import {
   WatchOverflowError,
   type WatchStream,
 } from '../../src/client/index.ts';
+import { ops } from '../../src/protocol/index.ts';
+import { ManualClock } from '../../src/support/index.ts';
 import { isBefore, reached, startZk, type Zk } from '../zk.ts';
 
 /** Reads so many changes. */
@@ -198,6 +200,29 @@ test('with renew, a stream goes on through the end of its session', async () => 
   expect(texts(await take(stream, 1))).toEqual(['created /live']);
 });
 
+test('what a new session tells together with the reply that sets the watch is not lost', async () => {
+  await using zk = await startZk({ since: '3.6' });
+  const [client, writer] = [await zk.connect({ renew: true }), await zk.witness()];
+  await using stream = client.watch('/', { recursive: true });
+  await stream.ready;
+  let made: Promise<unknown> | undefined;
+  zk.link.onFrame = ({ direction, bytes }) => {
+    if (direction === 'toServer' && bytes.readInt32BE(4) === ops.addWatch.code) {
+      zk.link.pause('toClient');
+      made = client.create('/a'); // right behind it, so that its event follows the reply
+    }
+    return 'pass';
+  };
+
+  await zk.expire(client);
+  await vi.waitFor(async () => expect(await writer.exists('/a')).not.toBeNull());
+  await writer.set('/a', 'x');
+  zk.link.resume('toClient');
+  await made;
+
+  expect(texts(await take(stream, 1))).toEqual(['created /a']);
+});
+
 test('links that break in the middle of looking around tell nothing twice and leave nothing out', async () => {
   await using zk = await startZk({ since: '3.6' });
   const [client, writer] = [await zk.connect({ readRetries: 100 }), await zk.witness()];
@@ -359,4 +384,36 @@ test('several streams of one node each hear of all, and one that ends leaves the
   expect(first!.type).toBe('created');
   expect(texts(await take(other, 2))).toEqual(['created /a', 'dataChanged /a']);
   await other.close();
+});
+
+test('a stream that begins as another of the same node ends hears of all', async () => {
+  await using zk = await startZk({ since: '3.6' });
+  const client = await zk.connect();
+  const one = client.watch('/', { recursive: true });
+  await one.ready;
+
+  const other = client.watch('/', { recursive: true });
+  await one.close();
+  await other.ready;
+  await client.create('/a');
+  await other.close();
+
+  expect(texts(await take(other, 1))).toEqual(['created /a']);
+});
+
+test('a stream waits for answers longer than a call may', async () => {
+  await using zk = await startZk({ since: '3.6' });
+  const clock = new ManualClock();
+  const client = await zk.connect({ clock, requestTimeoutMs: 500 });
+  zk.link.pause('toClient');
+  const stream = client.watch('/a');
+  const call = client.exists('/a').catch((error) => error);
+
+  clock.advance(1_000);
+  expect(await call).toMatchObject({ code: 'OPERATION_TIMEOUT' });
+  zk.link.resume('toClient');
+  await stream.ready;
+  await client.create('/a');
+
+  expect(texts(await take(stream, 1))).toEqual(['created /a']);
 });

@@ -1,5 +1,6 @@
 import { expect, test, vi } from 'vitest';
 import type { Client, WatchEvent } from '../../src/client/index.ts';
+import { ops, specialXids } from '../../src/protocol/index.ts';
 import { isBefore, reached, startZk, type Zk } from '../zk.ts';
 
 /** Whether events carry the transaction that caused them, as 3.9 says it. */
@@ -218,6 +219,74 @@ test('one kind of a node goes by itself, while the others stay', async () => {
   expect(data.texts()).toEqual(['dataChanged /a']);
 });
 
+test('a watch that is asked for before another of its path goes is heard all the same', async () => {
+  await using zk = await startZk({ since: '3.6' });
+  const client = await zk.connect();
+  await client.create('/a');
+  const [going, data, child, persistent] = [recorder(), recorder(), recorder(), recorder()];
+  await client.get('/a', { watch: going.listener });
+
+  await Promise.all([
+    client.exists('/a', { watch: data.listener }),
+    client.children('/a', { watch: child.listener }),
+    client.addWatch('/a', 'persistent', persistent.listener),
+    client.removeWatches('/a', { listener: going.listener }),
+  ]);
+  await client.set('/a', 'x');
+  await client.create('/a/b');
+  await data.settled(client);
+
+  expect(going.texts()).toEqual(['dataWatchRemoved /a']);
+  expect(data.texts()).toEqual(['dataChanged /a']);
+  expect(child.texts()).toEqual(['childrenChanged /a']);
+  expect(persistent.texts()).toEqual(['dataChanged /a', 'childrenChanged /a']);
+});
+
+test('a watch that is asked for after all others of its path were to go stays', async () => {
+  await using zk = await startZk({ since: '3.6' });
+  const client = await zk.connect();
+  await client.create('/a');
+  const [going, data, persistent] = [recorder(), recorder(), recorder()];
+  await client.get('/a', { watch: going.listener });
+  await client.addWatch('/a', 'persistent', going.listener);
+
+  await Promise.all([
+    client.removeWatches('/a'),
+    client.get('/a', { watch: data.listener }),
+    client.addWatch('/a', 'persistent', persistent.listener),
+  ]);
+  await client.set('/a', 'x');
+  await data.settled(client);
+
+  expect(going.texts()).toEqual(['dataWatchRemoved /a', 'persistentWatchRemoved /a']);
+  expect(data.texts()).toEqual(['dataChanged /a']);
+  expect(persistent.texts()).toEqual(['dataChanged /a']);
+});
+
+test('a removal that was given up after it left takes the watch away when its reply comes', async () => {
+  await using zk = await startZk();
+  const [client, writer] = [await zk.connect(), await zk.witness()];
+  await client.create('/a');
+  const heard = recorder();
+  await client.get('/a', { watch: heard.listener });
+  const givenUp = new AbortController();
+  zk.link.onFrame = ({ direction, bytes }) => {
+    if (direction === 'toServer' && bytes.readInt32BE(4) === ops.removeWatches.code) {
+      givenUp.abort();
+    }
+    return 'pass';
+  };
+
+  const removal = client.removeWatches('/a', { signal: givenUp.signal });
+  await expect(removal).rejects.toThrow();
+  await client.exists('/a'); // behind the removal: without it the writer, on its own link, may be first
+  await writer.set('/a', 'x');
+  await heard.settled(client);
+
+  expect(heard.texts()).toEqual(['dataWatchRemoved /a']);
+  expect(client.load.watches).toBe(0);
+});
+
 test('without a link, watches are forgotten here when that is asked for', async () => {
   await using zk = await startZk({ since: '3.6' });
   const client = await zk.connect();
@@ -274,6 +343,32 @@ test('after a reconnect all watches are there again, and one-shot ones tell of w
   expect(stays.texts()).toEqual(['dataChanged /quiet', 'dataChanged /parent/child']);
 });
 
+test('a link that breaks between two requests that set watches again costs no event', async () => {
+  await using zk = await startZk();
+  const [client, writer] = [await zk.connect(), await zk.witness()];
+  const heard = recorder();
+  await client.create('/a');
+  await client.children('/a', { watch: heard.listener });
+  // So long that they take a request of their own, ahead of the one with the children.
+  for (const name of ['x', 'y', 'z']) {
+    await client.exists(`/${name.repeat(60_000)}`, { watch: () => {} });
+  }
+  zk.link.refuse();
+  zk.link.cut();
+  await reached(client, 'suspended');
+  await writer.create('/a/b');
+  let cuts = 0;
+  zk.link.onFrame = ({ direction, index, bytes }) => {
+    const isSet = index > 0 && bytes.readInt32BE(0) === specialXids.setWatches;
+    return direction === 'toClient' && isSet && cuts++ === 0 ? 'passThenCut' : 'pass';
+  };
+  await zk.link.accept();
+  await zk.link.until(() => cuts > 0);
+  await heard.settled(client);
+
+  expect(heard.texts()).toEqual(['childrenChanged /a']);
+});
+
 test('100,000 watches survive a reconnect', { timeout: 60_000 }, async () => {
   await using zk = await startZk({ since: '3.6' });
   const [client, writer] = [await zk.connect({ sessionTimeoutMs: 20_000 }), await zk.witness()];
@@ -322,6 +417,8 @@ test('what a listener throws is its own affair', async () => {
     await client.addWatch('/a', 'persistent', fails);
     await client.addWatch('/a', 'persistent', heard.listener);
     client.on('state', fails);
+    const states: string[] = [];
+    client.on('state', ({ name }) => states.push(name));
 
     await client.create('/a');
     zk.link.cut();
@@ -330,6 +427,7 @@ test('what a listener throws is its own affair', async () => {
 
     expect(heard.texts()).toContain('created /a');
     expect(client.state.name).toBe('connected');
+    expect(states).toEqual(['suspended', 'connected']);
     expect(thrown.length).toBeGreaterThanOrEqual(3);
   } finally {
     client.removeAllListeners('state');

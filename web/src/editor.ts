@@ -82,8 +82,11 @@ export function mountEditor(
     onSave: () => void;
   },
 ): Mounted {
+  const lineEnd = lineEndOf(options.text);
   const { view, ...mounted } = mount(parent, options.text, [
     base,
+    EditorState.lineSeparator.of(lineEnd),
+    EditorView.clipboardInputFilter.of((text) => text.replace(/\r\n?|\n/g, lineEnd)),
     history(),
     foldGutter(),
     bracketMatching(),
@@ -102,7 +105,7 @@ export function mountEditor(
       indentWithTab,
     ]),
     EditorView.updateListener.of((update) => {
-      if (update.docChanged) options.onChange(update.state.doc.toString());
+      if (update.docChanged) options.onChange(update.state.sliceDoc());
     }),
   ]);
   view.focus(); // who asked to edit can type at once
@@ -115,6 +118,7 @@ export function mountDiff(
 ): Mounted {
   return mount(parent, options.after, [
     base,
+    EditorState.lineSeparator.of(lineEndOf(options.before, options.after)),
     EditorState.readOnly.of(true),
     EditorView.editable.of(false),
     EditorView.contentAttributes.of({ 'aria-label': options.label, tabindex: '0' }),
@@ -124,6 +128,12 @@ export function mountDiff(
       collapseUnchanged: { margin: 3, minSize: 6 },
     }),
   ]);
+}
+
+/** So that no byte changes but what was edited: where all lines end with CR LF, also those that are typed. */
+function lineEndOf(...texts: readonly string[]): string {
+  const isCrLf = (text: string) => text.includes('\r\n') && !/\r(?!\n)|(?<!\r)\n/.test(text);
+  return texts.every(isCrLf) ? '\r\n' : '\n';
 }
 
 function mount(

@@ -28,8 +28,13 @@ interface Draft {
 }
 
 /** One node's: whoever shows another makes it anew, by its key, so that no draft goes with it. */
-export function NodeData(props: { readonly node: NodeView; readonly reload: () => void }) {
-  const { node } = props;
+export function NodeData(props: {
+  readonly node: NodeView;
+  readonly reload: () => void;
+  /** Told whether there is one, which must not be taken off the page. */
+  readonly onDraft: (isThere: boolean) => void;
+}) {
+  const { node, onDraft } = props;
   const data = useMemo(() => fromBase64(node.data ?? ''), [node.data]);
   const best = useMemo(() => guess(data), [data]);
   const asked = param('as') as View | null;
@@ -37,6 +42,11 @@ export function NodeData(props: { readonly node: NodeView; readonly reload: () =
   const guessed = useMemo(() => guessCharset(data), [data]);
   const charset = charsets.find((one) => one === param('charset')) ?? guessed;
   const [draft, setDraft] = useState<Draft | null>(null);
+  const hasDraft = draft !== null;
+  useEffect(() => {
+    onDraft(hasDraft);
+    return () => onDraft(false);
+  }, [hasDraft, onDraft]);
 
   const start = () => {
     if (!canWrite() || draft) return;

@@ -2,6 +2,7 @@
  * One node, whole: data, stat, ACL, children, history. Which of these is in front is the URL's `tab`.
  * Asked for again whenever the stream tells that the node or its children changed.
  */
+import { useState } from 'preact/hooks';
 import type { HistoryView, NodeView, NodeWatchesView, StatView } from '../../src/console/api.ts';
 import { asText, fromBase64 } from './decode.ts';
 import { Diff } from './edit.tsx';
@@ -80,6 +81,8 @@ export function NodeDetail({ path, marked, onMark, onUnmark }: Props) {
   // While another node is on its way, the one before must not stand under its name.
   const value = node.value?.path === path ? node.value : null;
   const isGone = (node.error as { code?: string } | null)?.code === 'NO_NODE';
+  const [isDrafting, setDrafting] = useState(false);
+  const isShown = value !== null && (!isGone || isDrafting);
   return (
     <section class="detail" aria-label="Node">
       <div class="top">
@@ -130,18 +133,20 @@ export function NodeDetail({ path, marked, onMark, onUnmark }: Props) {
         </nav>
       </div>
       <div class="content">
-        {node.error && value !== null && !isGone ? (
+        {node.error && isShown ? (
           <p class="note bad" role="alert">
-            It could not be read again, and may have changed: {node.error.message}
+            {isGone
+              ? 'Somebody deleted this node. What you have written is still here, and nowhere else.'
+              : `It could not be read again, and may have changed: ${node.error.message}`}
           </p>
         ) : null}
-        {node.error && !node.isLoading && (value === null || isGone) ? (
+        {node.error && !node.isLoading && !isShown ? (
           <Empty title={isGone ? 'There is no such node' : 'The node could not be read'}>
             <p>{node.error.message}</p>
             <a href={href('tree', { path: parentOf(path) })}>Up to {visible(parentOf(path))}</a>
           </Empty>
         ) : value === null ? null : tab === 'data' ? (
-          <NodeData key={path} node={value} reload={node.reload} />
+          <NodeData key={path} node={value} reload={node.reload} onDraft={setDrafting} />
         ) : tab === 'stat' ? (
           <Stat stat={value.stat} />
         ) : tab === 'acl' ? (

@@ -14,7 +14,11 @@ export interface KafkaJsPartitions {
 }
 
 export interface KafkaJsConsumer {
-  readonly events: { readonly GROUP_JOIN: 'consumer.group_join'; readonly CRASH: 'consumer.crash' };
+  readonly events: {
+    readonly GROUP_JOIN: 'consumer.group_join';
+    readonly CRASH: 'consumer.crash';
+    readonly END_BATCH_PROCESS: 'consumer.end_batch_process';
+  };
   on(
     event: 'consumer.group_join',
     listener: (event: { payload: { memberAssignment: Record<string, number[]> } }) => void,
@@ -22,6 +26,10 @@ export interface KafkaJsConsumer {
   on(
     event: 'consumer.crash',
     listener: (event: { payload: { error: Error; restart: boolean } }) => void,
+  ): unknown;
+  on(
+    event: 'consumer.end_batch_process',
+    listener: (event: { payload: KafkaJsBatchEnd }) => void,
   ): unknown;
   connect(): Promise<void>;
   disconnect(): Promise<void>;
@@ -48,6 +56,16 @@ export interface KafkaJsBatch {
   /** There, though its types do not say so. */
   readonly fetchedOffset?: string;
   lastOffset(): string;
+}
+
+export interface KafkaJsBatchEnd {
+  readonly topic: string;
+  readonly partition: number;
+  readonly highWatermark: string;
+  /** Messages that were for `eachBatch`: it is not called for none. */
+  readonly batchSize: number;
+  readonly firstOffset: string | null;
+  readonly lastOffset: string;
 }
 
 export interface KafkaJsMessage {

@@ -61,7 +61,8 @@ export function boundedSource(source: RecordSource): RecordSource {
   return {
     async open(partition: PartitionId, from: StartOffset, options = {}) {
       const { latest } = await source.bounds(partition);
-      return new BoundedReader(await source.open(partition, from, options), latest);
+      const reader = await source.open(partition, from, { ...options, until: latest });
+      return new BoundedReader(reader, latest);
     },
     bounds: (partition) => source.bounds(partition),
     offsetForTime: (partition, timestampMs) => source.offsetForTime(partition, timestampMs),

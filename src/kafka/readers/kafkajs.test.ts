@@ -5,8 +5,10 @@ import type {
   KafkaJsAdmin,
   KafkaJsAssigner,
   KafkaJsBatch,
+  KafkaJsBatchEnd,
   KafkaJsConsumer,
 } from './kafkajs-face.ts';
+import { boundedSource } from './kafkajs-open.ts';
 
 /** Stands for kafkajs: a topic of two partitions, fetched when the test says so. */
 class FakeKafka implements KafkaJs {
@@ -18,6 +20,7 @@ class FakeKafka implements KafkaJs {
   assigner: KafkaJsAssigner | undefined;
   #join: (() => void) | undefined;
   #crash: ((event: { payload: { error: Error; restart: boolean } }) => void) | undefined;
+  #batchEnded: ((event: { payload: KafkaJsBatchEnd }) => void) | undefined;
   #eachBatch: Parameters<KafkaJsConsumer['run']>[0]['eachBatch'] | undefined;
 
   admin(): KafkaJsAdmin {
@@ -35,9 +38,14 @@ class FakeKafka implements KafkaJs {
     this.assigner = config.partitionAssigners[0];
     const list = (partitions: { partitions: number[] }[]) => partitions[0]!.partitions.join();
     return {
-      events: { GROUP_JOIN: 'consumer.group_join', CRASH: 'consumer.crash' },
+      events: {
+        GROUP_JOIN: 'consumer.group_join',
+        CRASH: 'consumer.crash',
+        END_BATCH_PROCESS: 'consumer.end_batch_process',
+      },
       on: (event: string, listener: (event: never) => void) => {
         if (event === 'consumer.crash') this.#crash = listener as never;
+        else if (event === 'consumer.end_batch_process') this.#batchEnded = listener as never;
         else this.#join = () => listener({ payload: { memberAssignment: { t: [0, 1] } } } as never);
       },
       connect: async () => {},
@@ -77,6 +85,13 @@ class FakeKafka implements KafkaJs {
       },
     });
     return resolved;
+  }
+
+  /** As if kafkajs had fetched what nobody is to see, such as the mark of a transaction, and gone on. */
+  leftOut(partition: number, first: number, last: number): void {
+    const offsets = { firstOffset: String(first), lastOffset: String(last) };
+    const of = { topic: 't', partition, highWatermark: '100' };
+    this.#batchEnded!({ payload: { ...of, ...offsets, batchSize: 0 } });
   }
 
   rejoin(): void {
@@ -149,6 +164,57 @@ test('what was under way before a seek is dropped, and asked for again where it 
 
   expect(kafka.taken()).toEqual(['seek 0 40', 'seek 0 40']);
   expect((await reader.next()).value!.records[0]!.offset).toBe(40n);
+});
+
+test('offsets that hold nothing for a reader are passed, and it is at the end behind them', async () => {
+  const kafka = new FakeKafka();
+  await using source = new KafkaJsSource(kafka);
+  const reader = await source.open(t(0), 0n);
+  await kafka.fetched(0, 0, 5);
+  kafka.taken();
+
+  kafka.leftOut(0, 5, 59);
+  kafka.leftOut(0, 0, 3); // of before a seek
+  const { value } = await reader.next();
+  await kafka.fetched(0, 60, 39);
+  await reader.next();
+  kafka.leftOut(0, 99, 99);
+  const waiting = reader.next();
+
+  expect(kafka.taken()).toEqual([]);
+  expect([value!.records.length, value!.nextOffset]).toEqual([5, 60n]);
+  expect(reader.position).toBe(reader.highWatermark);
+  await reader.close();
+  expect((await waiting).done).toBe(true);
+});
+
+test('offsets that hold nothing for a reader move it only once what came before is seen', async () => {
+  const kafka = new FakeKafka();
+  await using source = new KafkaJsSource(kafka);
+  const reader = await source.open(t(0), 0n);
+  await kafka.fetched(0, 0, 5);
+
+  const next = reader.next();
+  kafka.leftOut(0, 5, 9);
+
+  expect((await next).value!.nextOffset).toBe(reader.position);
+});
+
+test('bounded, a partition ends behind the last offset, whether that holds a record or not', async () => {
+  const kafka = new FakeKafka();
+  await using source = boundedSource(new KafkaJsSource(kafka));
+  const reader = await source.open(t(0), 95n);
+  await kafka.fetched(0, 95, 4);
+  const first = await reader.next();
+  const waiting = reader.next();
+
+  kafka.leftOut(0, 99, 99);
+
+  expect(first.value!.records).toHaveLength(4);
+  expect((await waiting).done).toBe(true);
+  reader.seek(95n);
+  await kafka.fetched(0, 95, 4);
+  expect((await reader.next()).value!.records).toHaveLength(4);
 });
 
 test('fetched elsewhere again and again means that the offset is gone', async () => {

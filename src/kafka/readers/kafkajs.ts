@@ -19,6 +19,7 @@ import { type PartitionId, partitionNumber } from '../partition.ts';
 import {
   type KafkaRecord,
   type OffsetBounds,
+  type OpenOptions,
   type PartitionReader,
   ReaderError,
   type RecordSource,
@@ -30,6 +31,7 @@ import type {
   KafkaJsAdmin,
   KafkaJsAssigner,
   KafkaJsBatch,
+  KafkaJsBatchEnd,
   KafkaJsConsumer,
   KafkaJsMessage,
 } from './kafkajs-face.ts';
@@ -76,7 +78,7 @@ export class KafkaJsSource implements RecordSource {
   async open(
     id: PartitionId,
     from: StartOffset,
-    { signal }: { readonly signal?: AbortSignal } = {},
+    { signal, until }: OpenOptions = {},
   ): Promise<PartitionReader> {
     const { topic } = id;
     const partition = partitionNumber(id);
@@ -100,6 +102,7 @@ export class KafkaJsSource implements RecordSource {
       onFull: () => consumer.pause(one),
       onRoom: () => consumer.resume(one),
       onSeek: seek,
+      until,
       onClose: async () => {
         if (readers.get(partition) !== reader) return;
         readers.delete(partition);
@@ -196,6 +199,7 @@ export class KafkaJsSource implements RecordSource {
           this.#topics.delete(topic);
         });
       });
+      consumer.on(consumer.events.END_BATCH_PROCESS, ({ payload }) => this.#passed(payload));
       joined.catch(() => {}); // told below, or too late to matter
       await consumer.connect();
       await consumer.subscribe({ topics: [topic] });
@@ -241,6 +245,23 @@ export class KafkaJsSource implements RecordSource {
     resolveOffset(last);
     const records = batch.messages.map(recordOf);
     reader.push(records, BigInt(last) + 1n, BigInt(batch.highWatermark));
+  }
+
+  /**
+   * Marks of transactions, and records of those that were aborted, kafkajs passes without a word to
+   * `eachBatch`. They count only right where the reader is: they may be of before a seek.
+   */
+  #passed({
+    topic,
+    partition,
+    batchSize,
+    firstOffset,
+    lastOffset,
+    highWatermark,
+  }: KafkaJsBatchEnd) {
+    const reader = this.#topics.get(topic)?.readers.get(partition);
+    if (batchSize > 0 || reader === undefined || firstOffset !== String(reader.expected)) return;
+    reader.push([], BigInt(lastOffset) + 1n, BigInt(highWatermark));
   }
 
   #misfetched(entry: Topic, reader: QueueReader, { topic, partition }: KafkaJsBatch): void {

@@ -35,6 +35,7 @@ export class NdjsonFile {
   /** Whole lines seen, and where the last of them ends. */
   #count = 0;
   #bytes = 0;
+  #trouble: ReaderError | undefined;
   /** One look at a time: two would count the same lines twice. */
   #looking: Promise<number> | undefined;
 
@@ -75,7 +76,8 @@ export class NdjsonFile {
         if (this.#count % markEvery === 0) this.#marks.push(this.#bytes);
       }
       at += bytesRead;
-      this.#checkLength(at);
+      this.#trouble = this.#checkLength(at);
+      if (this.#trouble !== undefined) return this.#count;
     }
     if (this.#isWhole && at > this.#bytes) {
       this.#count += 1;
@@ -84,9 +86,14 @@ export class NdjsonFile {
     return this.#count;
   }
 
-  #checkLength(at: number): void {
-    if (at - this.#bytes <= this.#lineBytesMax) return;
-    throw new ReaderError(
+  /** What stands behind the lines that were counted, where it is too long to be one. */
+  get trouble(): ReaderError | undefined {
+    return this.#trouble;
+  }
+
+  #checkLength(at: number): ReaderError | undefined {
+    if (at - this.#bytes <= this.#lineBytesMax) return undefined;
+    return new ReaderError(
       'BAD_RECORD',
       `${this.path} line ${this.#count + 1} is longer than ${this.#lineBytesMax} bytes; set lineBytesMax, or end it`,
     );

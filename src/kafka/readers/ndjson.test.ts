@@ -200,3 +200,31 @@ test('the last line of a file that is whole needs no newline, and one that grows
     expect(await growing.bounds(at)).toMatchObject({ latest: BigInt(count - 1) });
   }
 });
+
+test.each([true, false])(
+  'what stands before a line that is too long is read, with follow %s',
+  async (follow) => {
+    await writeFile(file(), `${lines(0, 3)}${'x'.repeat(200_000)}`);
+    const reader = await source({ follow, lineBytesMax: 1_000 }).open(at, 'earliest');
+
+    const { value } = await reader.next();
+
+    expect(value!.nextOffset).toBe(3n);
+    await expect(reader.next()).rejects.toMatchObject({
+      code: 'BAD_RECORD',
+      message: expect.stringContaining('line 4'),
+    });
+    expect(reader.position).toBe(3n);
+  },
+);
+
+test('a source that is closed while a reader looks ends that reader', async () => {
+  await writeFile(file(), lines(0, 3));
+  const made = source();
+  const reader = await made.open(at, 'earliest');
+  const next = reader.next();
+
+  await made.close();
+
+  expect(await next).toEqual({ done: true, value: undefined });
+});

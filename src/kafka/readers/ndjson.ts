@@ -203,12 +203,13 @@ class NdjsonReader implements PartitionReader {
       this.#highWatermark = count;
       if (from > count) throw outOfRange(this.#file, from, count);
       if (from === count) {
+        if (this.#file.trouble !== undefined) throw this.#file.trouble;
         if (!this.#settings.follow) break;
         await this.#wait(this.#settings.pollMs);
         continue;
       }
       const batch = await this.#read(from, count).catch((error: unknown) => {
-        if (this.#position === from) throw error;
+        if (this.#position === from && !this.#isClosed) throw error;
       });
       // It was moved, paused or closed meanwhile: what was read is not what is wanted.
       if (this.#position !== from || this.#isPaused || this.#isClosed) continue;

@@ -22,6 +22,8 @@ export interface QueueReaderHooks {
   readonly onRoom: () => void;
   readonly onSeek: (offset: bigint) => void;
   readonly onClose: () => Promise<void>;
+  /** Where it is to end. */
+  readonly until?: bigint | undefined;
 }
 
 /** Records in one batch. */
@@ -81,6 +83,10 @@ export class QueueReader implements PartitionReader {
     return this.#isFull || this.#isPaused;
   }
 
+  get #isAtEnd(): boolean {
+    return this.#hooks.until !== undefined && this.#position >= this.#hooks.until;
+  }
+
   get isClosed(): boolean {
     return this.#end !== undefined;
   }
@@ -92,8 +98,7 @@ export class QueueReader implements PartitionReader {
     const fresh = records.filter(({ offset }) => offset >= this.#expected);
     if (nextOffset > this.#expected) this.#expected = nextOffset;
     if (fresh.length === 0) {
-      // Nothing but what was compacted away: so there is nothing to wait for before that.
-      if (this.#queue.length === 0) this.#position = this.#expected;
+      this.#pass(highWatermark);
       return;
     }
     this.#enqueue(fresh, highWatermark);
@@ -103,6 +108,17 @@ export class QueueReader implements PartitionReader {
       this.#hooks.onFull();
     }
     this.#waiting?.resolve();
+  }
+
+  /** Nothing but what was compacted away, or aborted: whoever has what came before goes on behind it. */
+  #pass(highWatermark: bigint): void {
+    const last = this.#queue.pop();
+    if (last !== undefined)
+      this.#queue.push({ ...last, nextOffset: this.#expected, highWatermark });
+    else if (this.#waiting !== undefined) {
+      this.#position = this.#expected; // else with the next `next`
+      if (this.#isAtEnd) this.#waiting.resolve();
+    }
   }
 
   /** In pieces: a client may bring thousands at once, and who commits by batch wants to commit. */
@@ -139,6 +155,8 @@ export class QueueReader implements PartitionReader {
         if (error !== undefined) throw error;
         return { done: true, value: undefined };
       }
+      if (this.#queue.length === 0) this.#position = this.#expected;
+      if (this.#isAtEnd) return { done: true, value: undefined };
       this.#waiting = deferred();
       await this.#waiting.promise;
       this.#waiting = undefined;

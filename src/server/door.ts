@@ -1,0 +1,81 @@
+/**
+ * Lets links in as long as there are not too many, and somebody to answer.
+ *
+ * A link counts from when it is dialled until its socket is closed, also while TLS is agreed on: whoever
+ * dials and says nothing costs as much as anybody.
+ */
+
+import type { Socket } from 'node:net';
+import type { Id } from '../protocol/index.ts';
+import type { Connection, Wire } from './connection.ts';
+import type { Engine } from './engine.ts';
+
+export class Door {
+  readonly #current: () => Engine;
+  readonly #perAddress = new Map<string, number>();
+  #count = 0;
+
+  constructor(current: () => Engine) {
+    this.#current = current;
+  }
+
+  /** Counts a link of this address. Returns what is to be called at its end; undefined for one too many. */
+  enter(address: string): (() => void) | undefined {
+    const { connectionsMax, connectionsPerAddressMax } = this.#current().limits;
+    const before = this.#perAddress.get(address) ?? 0;
+    if (this.#count >= connectionsMax || before >= connectionsPerAddressMax) return undefined;
+    this.#count += 1;
+    this.#perAddress.set(address, before + 1);
+    return () => {
+      this.#count -= 1;
+      const left = this.#perAddress.get(address)! - 1;
+      if (left === 0) this.#perAddress.delete(address);
+      else this.#perAddress.set(address, left);
+    };
+  }
+
+  /** For a link that was counted. */
+  open(wire: Wire, ids: readonly Id[] = []): Connection {
+    const engine = this.#current();
+    const connection = engine.accept(wire, ids);
+    if (!engine.isServing) connection.close(); // between two lives: they will try again
+    return connection;
+  }
+
+  /** Both at once; one too many is closed. */
+  admit(wire: Wire): Connection {
+    const leave = this.enter(wire.address);
+    const connection = this.open(wire);
+    if (leave === undefined) {
+      this.#current().turnedAway(wire.address);
+      connection.close();
+    } else if (connection.isLive) {
+      connection.onClosed = leave;
+    } else {
+      leave();
+    }
+    return connection;
+  }
+}
+
+/**
+ * Links on which nobody has agreed on TLS yet, by who they are from: the socket of TLS is another than
+ * the one that it is spoken on.
+ */
+export class UnsecuredLinks {
+  readonly #sockets = new Map<string, Socket>();
+
+  add(socket: Socket): void {
+    this.#sockets.set(peerOf(socket), socket);
+  }
+
+  delete(socket: Socket): void {
+    this.#sockets.delete(peerOf(socket));
+  }
+
+  destroy(): void {
+    for (const socket of [...this.#sockets.values()]) socket.destroy();
+  }
+}
+
+const peerOf = ({ remoteAddress, remotePort }: Socket) => `${remoteAddress} ${remotePort}`;
