@@ -80,8 +80,13 @@ async function buildCommand() {
       dir: at(`${next}/bin`),
       format: 'cjs',
       entryFileNames: 'core.js',
-      chunkFileNames: '[name]-[hash].js',
-      codeSplitting: { groups: [{ name: 'core', test: isCore }] },
+      chunkFileNames: ({ name }) => (name === 'server' ? 'server.js' : '[name]-[hash].js'),
+      codeSplitting: {
+        groups: [
+          { name: 'core', test: isCore },
+          { name: 'server', test: isServer },
+        ],
+      },
     },
     // Some of what is loaded late in the source is in core.js, on purpose.
     checks: { ineffectiveDynamicImport: false },
@@ -94,9 +99,9 @@ async function buildCommand() {
       (text, step) => step(text),
       code,
     );
-    if (name === 'core.js' && /[^.\w]import\(/.test(made)) {
+    if (['core.js', 'server.js'].includes(name) && /[^.\w]import\(/.test(made)) {
       throw new Error(
-        'core.js has an import() of a package, which code out of the cache cannot do',
+        `${name} has an import() of a package, which code out of the cache cannot do`,
       );
     }
     writeFileSync(file, made);
@@ -104,7 +109,7 @@ async function buildCommand() {
   writeFileSync(at(`${next}/bin/package.json`), '{ "type": "commonjs" }\n');
   copyFileSync(at('scripts/drover.cjs'), at(`${next}/bin/drover.js`));
   chmodSync(at(`${next}/bin/drover.js`), 0o755);
-  run('scripts/code-cache.cjs', at(`${next}/bin`));
+  for (const name of ['core', 'server']) run('scripts/code-cache.cjs', at(`${next}/bin`), name);
 }
 
 /** Client, tables and the commands on single nodes. */
@@ -117,6 +122,15 @@ function isCore(id) {
   return (
     /^(client|protocol|jute|support|cli\/commands)\//.test(path) ||
     quick.some((name) => path === `cli/${name}.js`)
+  );
+}
+
+/** What `drover serve` is ready with. */
+function isServer(id) {
+  const path = id.slice(at(`${next}/`).length).replaceAll('\\', '/');
+  return (
+    /^(server|tree|storage)\//.test(path) ||
+    ['serve', 'compiler', 'within'].some((name) => path === `cli/${name}.js`)
   );
 }
 

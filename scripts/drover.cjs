@@ -1,8 +1,9 @@
 #!/usr/bin/env node
 /**
- * What the `drover` command starts with: loads core.js beside it, with the machine code's forerunner that
- * V8 made of it when it was built (core-VERSION.cache). V8 takes that only from its own version; any
- * other Node compiles core.js itself, and where it can keep what it compiled (22.8 and later), it does.
+ * What the `drover` command starts with: loads core.js beside it, and server.js when that is asked for,
+ * each with the machine code's forerunner that V8 made of it when it was built (NAME-VERSION.cache). V8
+ * takes that only from its own version; any other Node compiles them itself, and where it can keep what
+ * it compiled (22.8 and later), it does.
  *
  * scripts/build.mjs puts this file into dist/bin.
  */
@@ -13,11 +14,10 @@ const Module = require('node:module');
 const { join } = require('node:path');
 const { Script } = require('node:vm');
 
-const file = join(__dirname, 'core.js');
-
-function cached() {
+/** Null: there is none, or it is none, and the file alone will do. */
+function cached(name, file) {
   try {
-    const cachedData = readFileSync(join(__dirname, `core-${process.versions.v8}.cache`));
+    const cachedData = readFileSync(join(__dirname, `${name}-${process.versions.v8}.cache`));
     const source = readFileSync(file, 'latin1'); // the build leaves nothing but ASCII in it
     const script = new Script(Module.wrap(source), {
       filename: file,
@@ -25,7 +25,7 @@ function cached() {
     });
     return script.cachedDataRejected ? null : script;
   } catch {
-    return null; // there is none, or it is none: core.js alone will do
+    return null;
   }
 }
 
@@ -36,16 +36,26 @@ function keepCompiled() {
   if (base) Module.enableCompileCache?.(join(base, 'drover'));
 }
 
-const script = cached();
-if (script === null) {
-  keepCompiled();
-  require(file);
-} else {
-  // As require would: other parts of the command find this one, and not a second one.
-  const core = new Module(file, module);
-  core.filename = file;
-  core.paths = module.paths;
-  require.cache[file] = core;
-  script.runInThisContext().call(core.exports, core.exports, require, core, file, __dirname);
-  core.loaded = true;
+/** As require would: other parts of the command find this one, and not a second one. */
+function load(name, otherwise) {
+  const file = join(__dirname, `${name}.js`);
+  if (require.cache[file] !== undefined) return require.cache[file].exports;
+  const script = cached(name, file);
+  if (script === null) {
+    otherwise();
+    return require(file);
+  }
+  const made = new Module(file, module);
+  made.filename = file;
+  made.paths = module.paths;
+  require.cache[file] = made;
+  script.runInThisContext().call(made.exports, made.exports, find, made, file, __dirname);
+  made.loaded = true;
+  return made.exports;
 }
+
+function find(id) {
+  return id === './server.js' ? load('server', () => {}) : require(id);
+}
+
+load('core', keepCompiled);

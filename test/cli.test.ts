@@ -155,6 +155,29 @@ test('a port that is taken, a folder that is not ours, a file in the way: one se
   expect(noParent.err).toMatch(/^drover: .* can't be written \(ENOTDIR\).*\n$/);
 });
 
+test('what recovery gave up is said, also by a server that then finds its port taken', async () => {
+  const first = serve('--data', 'data');
+  const client = await connect(String((await first.ready()).address));
+  for (const path of ['/one', '/two', '/three']) await client.create(path);
+  first.child.kill('SIGKILL');
+  await client.close();
+  await first.ended;
+  const log = join(folder, 'data', 'version-2', 'log.1');
+  const bytes = readFileSync(log);
+  bytes[bytes.indexOf('/two')]! ^= 1;
+  writeFileSync(log, bytes);
+  const taken = createServer().listen(0, '127.0.0.1');
+  await once(taken, 'listening');
+  const port = String((taken.address() as { port: number }).port);
+
+  const { code, err } = await drover('serve', '-p', port, '-d', 'data', '--salvage');
+  taken.close();
+
+  expect(code).toBe(3);
+  expect(err).toMatch(/"kind":"salvaged"/);
+  expect(err).toMatch(/is taken by another program/);
+});
+
 test.runIf(existsSync('/proc/self'))(
   'a folder that can not be is refused at once, however deep',
   async () => {

@@ -131,18 +131,45 @@ test('a quick command loads no more than it needs', async () => {
 
 test('without what V8 compiled of it at the build, or with it broken, the command runs all the same', async () => {
   await using server = await startTestServer();
-  const copy = join(home, 'bin');
-  cpSync(join(root, 'dist/bin'), copy, { recursive: true });
-  const cache = join(copy, `core-${process.versions.v8}.cache`);
-  const args = [join(copy, 'drover.js'), 'ls', '/', '--server', `127.0.0.1:${server.port}`];
+  const copy = installed('caches');
+  const caches = ['core', 'server'].map((name) =>
+    join(copy, `${name}-${process.versions.v8}.cache`),
+  );
+  const bin = join(copy, 'drover.js');
+  const ls = [bin, 'ls', '/', '--server', `127.0.0.1:${server.port}`];
 
-  writeFileSync(cache, readFileSync(cache).subarray(0, 1_000));
-  const broken = await run(args);
-  rmSync(cache);
-  const without = await run(args);
+  for (const cache of caches) writeFileSync(cache, readFileSync(cache).subarray(0, 1_000));
+  const broken = await run(ls);
+  const servedBroken = await servedOnce(bin);
+  for (const cache of caches) rmSync(cache);
+  const without = await run(ls);
+  const servedWithout = await servedOnce(bin);
 
   expect(broken).toEqual({ stdout: 'zookeeper\n', stderr: '', status: 0 });
   expect(without).toEqual(broken);
+  expect([servedBroken, servedWithout]).toEqual(['imok', 'imok']);
+});
+
+test.each(['core', 'server'])('what V8 compiled of %s.js is taken, and not made again', (name) => {
+  const bin = join(root, 'dist/bin');
+  const program = `
+    const { readFileSync } = require('node:fs');
+    const { Script } = require('node:vm');
+    const source = require('node:module').wrap(readFileSync(${JSON.stringify(join(bin, `${name}.js`))}, 'latin1'));
+    const cachedData = readFileSync(${JSON.stringify(bin)} + '/${name}-' + process.versions.v8 + '.cache');
+    console.log(new Script(source, { cachedData }).cachedDataRejected);`;
+
+  expect(node('cache.cjs', program)).toMatchObject({ stdout: 'false\n', stderr: '', status: 0 });
+});
+
+test('a server whose log is gone before it was loaded says so and goes on', async () => {
+  const copy = installed('no-log');
+  for (const name of readdirSync(copy)) if (/^pino-log/.test(name)) rmSync(join(copy, name));
+
+  await using serving = await served(join(copy, 'drover.js'));
+  await serving.says(/nothing is logged until the next start/);
+
+  expect(await ask(serving.port, 'ruok')).toBe('imok');
 });
 
 test('what is not needed by all is loaded by those who need it', async () => {
@@ -174,36 +201,61 @@ test('every part of the command loads', () => {
 });
 
 test('a server goes on where its own program is taken away, as by an update', async () => {
-  const installed = join(home, 'installed');
-  cpSync(join(root, 'dist/bin'), join(installed, 'dist/bin'), { recursive: true });
-  cpSync(join(root, 'package.json'), join(installed, 'package.json'));
-  symlinkSync(join(root, 'node_modules'), join(installed, 'node_modules'));
-  const bin = join(installed, 'dist/bin/drover.js');
-  const child = spawn(process.execPath, [
-    bin,
-    'serve',
-    '--in-memory',
-    '--port',
-    '0',
-    '--words',
-    '*',
-    '--json',
-  ]);
-  const ended = once(child, 'close');
-  const [line] = await once(child.stdout.setEncoding('utf8'), 'data');
-  const port = /"address":"[^"]*:(\d+)"/.exec(line)?.[1];
+  const copy = installed('going');
+  await using serving = await served(join(copy, 'drover.js'));
 
-  rmSync(installed, { recursive: true });
+  rmSync(resolve(copy, '../..'), { recursive: true });
   const said = await Promise.all(
-    ['srvr', 'ruok', 'conf', 'srvr'].map((word) => ask(Number(port), word)),
+    ['srvr', 'ruok', 'conf', 'srvr'].map((word) => ask(serving.port, word)),
   );
 
   expect(said[0]).toMatch(/^Zookeeper version: 3\.9\.5-drover-\d/);
   expect(said[1]).toBe('imok');
-  expect(child.exitCode).toBeNull();
-  child.kill('SIGTERM');
-  expect((await ended)[0]).toBe(0);
+  expect(serving.child.exitCode).toBeNull();
+  expect(await serving.stop()).toBe(0);
 });
+
+/** A copy of the command, with what it needs; its folder. */
+function installed(name: string): string {
+  const copy = join(home, name);
+  cpSync(join(root, 'dist/bin'), join(copy, 'dist/bin'), { recursive: true });
+  cpSync(join(root, 'package.json'), join(copy, 'package.json'));
+  symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
+  return join(copy, 'dist/bin');
+}
+
+/** A server in memory, as built. */
+async function served(bin: string) {
+  const args = [bin, 'serve', '--in-memory', '--port', '0', '--words', '*', '--json'];
+  const child = spawn(process.execPath, args);
+  const ended = once(child, 'close');
+  let err = '';
+  child.stderr.setEncoding('utf8').on('data', (text) => {
+    err += text;
+  });
+  const [line] = await Promise.race([once(child.stdout.setEncoding('utf8'), 'data'), ended]);
+  if (typeof line !== 'string') throw new Error(`ended early: ${err}`);
+  const stop = async () => {
+    child.kill('SIGTERM');
+    return (await ended)[0];
+  };
+  return {
+    child,
+    port: Number(/"address":"[^"]*:(\d+)"/.exec(line)?.[1]),
+    async says(pattern: RegExp) {
+      while (!pattern.test(err)) await once(child.stderr, 'data');
+    },
+    stop,
+    [Symbol.asyncDispose]: async () => {
+      await stop();
+    },
+  };
+}
+
+async function servedOnce(bin: string): Promise<string> {
+  await using serving = await served(bin);
+  return await ask(serving.port, 'ruok');
+}
 
 async function ask(port: number, word: string): Promise<string> {
   const socket = connect(port, '127.0.0.1');

@@ -16,7 +16,7 @@ export function isLogLevel(text: string): text is LogLevel {
 const waitingMax = 1_000;
 
 export class LazyLogger implements Logger {
-  readonly #level: LogLevel;
+  #level: LogLevel;
   #waiting: ((logger: Logger) => void)[] = [];
   #logger: Logger | undefined;
 
@@ -24,15 +24,24 @@ export class LazyLogger implements Logger {
     this.#level = level;
   }
 
+  /** Rejects when its code is not there any more, once: nothing is logged from then on. */
   async load(): Promise<void> {
     if (this.#level === 'silent' || this.#logger !== undefined) return;
-    const { pino } = await import('pino');
-    const logger = pino(
-      { level: this.#level, redact: ['password', 'auth', 'token', '*.password'] },
-      pino.destination({ fd: 2, sync: true }),
-    );
-    this.#logger = logger;
-    for (const say of this.#waiting.splice(0)) say(logger);
+    const waiting = this.#waiting.splice(0);
+    try {
+      const { openLog } = await import('./pino-log.ts');
+      const logger = openLog(this.#level);
+      this.#logger = logger;
+      for (const say of [...waiting, ...this.#waiting.splice(0)]) say(logger);
+    } catch (error) {
+      this.#level = 'silent';
+      throw error;
+    }
+  }
+
+  /** What was said and is still kept, before the process ends. */
+  async flush(): Promise<void> {
+    if (this.#waiting.length > 0) await this.load();
   }
 
   debug(fields: object, message: string): void {

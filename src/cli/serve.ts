@@ -37,7 +37,7 @@ import { within } from './within.ts';
 /** A server that does not drain by then is ended anyway; its log is whole all the same. */
 const drainTimeoutMs = 10_000;
 /** By then the first links have made Node load what it needs for them: what it brings compiled is good for its own flags alone. */
-const loadedAfterMs = 50;
+const settledAfterMs = 50;
 
 export async function serve(
   context: Context,
@@ -45,8 +45,21 @@ export async function serve(
   flags: OptionValues,
 ): Promise<number> {
   const config = configOf(args, flags);
-  const consolePort = consolePortOf(flags);
   const logger = loggerOf(config);
+  try {
+    return await untilTold(context, config, logger, flags);
+  } finally {
+    await logger.flush();
+  }
+}
+
+async function untilTold(
+  context: Context,
+  config: ServerConfig,
+  logger: LazyLogger,
+  flags: OptionValues,
+): Promise<number> {
+  const consolePort = consolePortOf(flags);
   for (const warning of config.warnings) tell(`warning: ${warning}`);
   warnLoudly(config);
   checkDataDir(config);
@@ -71,10 +84,9 @@ export async function serve(
     await close(closers);
     throw asCommandError(error, config);
   }
-  await logger.load();
-  const compiling = setTimeout(compileForServing, loadedAfterMs);
+  const settling = setTimeout(() => void settle(logger), settledAfterMs);
   const end = await Promise.race([stop, server.failed.then((error) => ({ failed: error }))]);
-  clearTimeout(compiling);
+  clearTimeout(settling);
   audit?.serverStops();
   if ('failed' in end) {
     tell(stoppedMessage(end.failed, server));
@@ -84,6 +96,17 @@ export async function serve(
   tell(`${end.signal}: closing; once more ends at once`);
   await bounded(close(closers));
   return exitCodes.ok;
+}
+
+/** What can wait until the first links are served. */
+async function settle(logger: LazyLogger): Promise<void> {
+  try {
+    await logger.load();
+  } catch (error) {
+    // As when an update takes the program away right behind its start. It can do without.
+    tell(`nothing is logged until the next start: ${(error as Error).message}`);
+  }
+  compileForServing();
 }
 
 function tell(text: string): void {
