@@ -24,6 +24,7 @@ import {
   startAdminServer,
   startServer,
   tlsFiles,
+  wantsAdmin,
   zooKeeperVersion,
 } from '../server/index.ts';
 import { isStorageError } from '../storage/index.ts';
@@ -323,10 +324,7 @@ async function adminOf(
   server: RunningServer,
   logger: LazyLogger,
 ): Promise<AdminServer | undefined> {
-  const isAsked =
-    config.get('admin.enableServer') ??
-    (config.isGiven('admin.serverPort') || config.isGiven('admin.serverAddress'));
-  if (!isAsked) return undefined;
+  if (!wantsAdmin(config)) return undefined;
   return startAdminServer(server.facts, {
     host: config.must('admin.serverAddress'),
     port: config.must('admin.serverPort'),
@@ -393,8 +391,9 @@ function sayReady(
     dataDir: config.must('drover.inMemory') ? null : resolve(config.must('dataDir')),
     dataLogDir: config.get('dataLogDir') ?? null,
   };
-  // Since the process began, which is what who waits for it sees.
-  const readyMs = Math.round(performance.now());
+  // Since the process began, which is what who waits for it sees; without the build of `npm start`.
+  const [built] = performance.getEntriesByName('drover built');
+  const readyMs = Math.round(performance.now() - (built?.startTime ?? 0));
   if (asJson) {
     const facts = {
       address: server.address,
