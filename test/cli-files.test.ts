@@ -30,7 +30,7 @@ import { connect } from '../src/client/index.ts';
 import { Writer } from '../src/jute/index.ts';
 import { openAcl, TxnHeader, txns } from '../src/protocol/index.ts';
 import { startServer } from '../src/server/index.ts';
-import { LogWriter, realFileSystem } from '../src/storage/index.ts';
+import { LogWriter, realFileSystem, writeSnapshot } from '../src/storage/index.ts';
 import { ManualClock } from '../src/support/index.ts';
 
 // A process takes long to start where several tests share two cores.
@@ -343,6 +343,7 @@ describe('damage', () => {
     const unknown = await drover('log', 'history', '/data/text', '--data', there, '--json');
 
     expect(withGap.err).toContain('zxids 0x1 to 0x3e are in no log');
+    expect(withGap.lines[1]).toMatch(/data set +1 +\? +hello again/);
     expect(unknown.err).toContain('what was before zxid 0x3f is in no file');
     const [change] = records(unknown);
     expect(change).toMatchObject({ isBeforeKnown: false, before: null });
@@ -490,6 +491,27 @@ function writeWhileRead(path: string, offset: number): void {
     });
   });
 }
+
+test('a node’s owner is told from its id, also where a server’s number is a high one', async () => {
+  const stat = { czxid: 1n, mzxid: 1n, pzxid: 1n, ctime: 0n, mtime: 0n };
+  const owners = [0n, 5n, -(2n ** 63n), 0xff00_0000_0000_03e8n, 0xc800_0000_0000_0001n];
+  const nodes = owners.map((owner, i) => ({
+    ...{ path: i === 0 ? '' : `/n${i}`, data: null, acl: -1 },
+    stat: {
+      ...{ ...stat, version: 0, cversion: 0, aversion: 0 },
+      ephemeralOwner: BigInt.asIntN(64, owner),
+    },
+  }));
+  const content = { zxid: 1n, sessions: new Map(), acls: new Map(), nodes };
+  const { path } = await writeSnapshot(content, { folder });
+
+  const { lines } = await drover('snapshot', 'dump', path);
+
+  const told = lines
+    .filter((line) => line.startsWith('0x1 '))
+    .map((line) => line.split(/ {2,}/)[3]);
+  expect(told).toEqual(['-', '0x5', 'container', 'ttl 1000 ms', '0xc800000000000001']);
+});
 
 test.each(['dump', 'verify'])('an end in motion is no damage to %s', async (action) => {
   const there = copyOf('apache-3.9');

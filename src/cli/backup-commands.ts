@@ -8,23 +8,18 @@
  * The last two make a data directory: `drover serve --data` and `drover ensemble import --from` run it.
  */
 
-import { createWriteStream, existsSync } from 'node:fs';
-import { rename, rm, stat } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
-import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
-import { parseSnapshotName, versionFolder } from '../storage/index.ts';
+import { existsSync } from 'node:fs';
+import { rm, stat } from 'node:fs/promises';
+import { resolve } from 'node:path';
 import { backupTree } from './backup.ts';
+import { backupByAdmin, newFolder } from './backup-admin.ts';
 import type { Context, OptionValues } from './command.ts';
 import { toServer } from './copy-commands.ts';
-import { copyDataDirectory, settledData } from './ensemble-import.ts';
+import { copyDataDirectory } from './ensemble-import.ts';
 import { CommandError, exitCodes } from './exit-codes.ts';
-import { makeFolders } from './make-folders.ts';
 import { escaped, foundCode, hex } from './output.ts';
 import { refuseInBrowser } from './places.ts';
 import { readTreeFile } from './tree-file.ts';
-
-const snapshotTimeoutMs = 10 * 60_000;
 
 export async function backup(
   context: Context,
@@ -88,91 +83,6 @@ async function backupFiles(
   if (output.isJson) output.record({ folder, files, zxid: lastZxid });
   else output.tell(`${files} files, up to zxid ${hex(lastZxid)}, in ${escaped(place)}`);
   return exitCodes.ok;
-}
-
-/** The password, where one is wanted, comes from DROVER_ADMIN_AUTH and never from the command line. */
-async function backupByAdmin(
-  { output, signal, environment }: Context,
-  place: string,
-  options: OptionValues,
-): Promise<number> {
-  const base = adminUrl(String(options.admin));
-  const folder = await newFolder(place);
-  const files = join(folder, versionFolder);
-  const late = AbortSignal.timeout(snapshotTimeoutMs);
-  const auth = environment.DROVER_ADMIN_AUTH;
-  try {
-    const response = await fetch(new URL('snapshot?streaming=true', base), {
-      signal: AbortSignal.any([signal, late]),
-      headers: auth ? { authorization: auth } : {},
-    }).catch((error) => {
-      signal.throwIfAborted();
-      const why = error.cause?.message ?? error.message;
-      throw new CommandError('unreachable', `${base.href}: ${why}; is the admin server on?`, {
-        cause: error,
-      });
-    });
-    if (!response.ok || response.body === null) {
-      throw new CommandError(
-        'refused',
-        `${base.href} answered ${response.status}: ${adminAnswer(response.status)}`,
-      );
-    }
-    const zxid = response.headers.get('last_zxid') ?? '';
-    const name = `snapshot.${zxid.replace(/^0x/, '')}`;
-    if (parseSnapshotName(files, name) === null) {
-      throw new CommandError(
-        'refused',
-        `${base.href} sent no snapshot: its last_zxid is ${escaped(zxid)}`,
-      );
-    }
-    await makeFolders(files, 0o700);
-    const temporary = join(files, '.drover-new-snapshot');
-    const body = Readable.fromWeb(response.body as Parameters<typeof Readable.fromWeb>[0]);
-    await pipeline(body, createWriteStream(temporary, { mode: 0o600, flush: true }), { signal });
-    await rename(temporary, join(files, name));
-    const { lastZxid } = await settledData({ snapshots: files, logs: files });
-    const { size } = await stat(join(files, name));
-    if (output.isJson) output.record({ folder, zxid: lastZxid, bytes: size });
-    else
-      output.tell(`a snapshot of ${size} bytes, up to zxid ${hex(lastZxid)}, in ${escaped(place)}`);
-    return exitCodes.ok;
-  } catch (error) {
-    await rm(folder, { recursive: true, force: true });
-    throw error;
-  }
-}
-
-function adminUrl(text: string): URL {
-  try {
-    const url = new URL(/^https?:\/\//.test(text) ? text : `http://${text}`);
-    if (url.pathname === '/') url.pathname = '/commands/';
-    if (!url.pathname.endsWith('/')) url.pathname += '/';
-    return url;
-  } catch (cause) {
-    throw new CommandError('usage', `--admin ${escaped(text)}: host:8080 or a URL is wanted`, {
-      cause,
-    });
-  }
-}
-
-function adminAnswer(status: number): string {
-  if (status === 401 || status === 403)
-    return 'it wants to know who asks: put "digest user:password" into DROVER_ADMIN_AUTH';
-  if (status === 404) return 'that server is older than 3.9';
-  if (status === 429) return 'it took one a short while ago: admin.rateLimiterIntervalInMS';
-  if (status === 503) return 'snapshots are switched off: admin.snapshot.enabled';
-  return 'look into its log';
-}
-
-/** A backup never goes over another. */
-async function newFolder(place: string): Promise<string> {
-  const folder = resolve(place);
-  if (existsSync(folder)) {
-    throw new CommandError('refused', `${escaped(place)} is there already; name a new folder`);
-  }
-  await makeFolders(folder, 0o700);
-  return folder;
 }
 
 export async function restore(

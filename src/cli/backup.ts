@@ -15,7 +15,7 @@ import { randomBytes } from 'node:crypto';
 import { type FileHandle, open, rm } from 'node:fs/promises';
 import { type Client, isZkError, type StatView } from '../client/index.ts';
 import { quotaRoot, statsName } from '../tree/index.ts';
-import { nodeLine, TreeFileWriter } from './tree-file.ts';
+import { nodeLine, TreeFileWriter, unwritable } from './tree-file.ts';
 import { isServersOwn } from './tree-node.ts';
 import { batchNodes, readNode, refuseMasked } from './tree-zk.ts';
 
@@ -155,7 +155,10 @@ class Backup {
       }
       refuseMasked(one.node, root);
       const line = Buffer.from(nodeLine(one.node));
-      await this.#spill.write(line, 0, line.length, this.#end);
+      // All of it or an error: a single write on a full disk takes what fits, and says no word.
+      await this.#spill.appendFile(line).catch((error) => {
+        throw unwritable(this.#options.file, error);
+      });
       const isEphemeral = one.node.mode === 'ephemeral';
       // The Stat of the data: it was asked for before the ACL, so it is never newer than that.
       const { aversion } = one.stat;

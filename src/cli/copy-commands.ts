@@ -1,6 +1,7 @@
 /** `drover cp` and `drover mirror`: what a person asks for, and what they are told. */
 
 import { existsSync } from 'node:fs';
+import { quotaRoot } from '../tree/index.ts';
 import type { Context, OptionValues } from './command.ts';
 import {
   Copy,
@@ -94,7 +95,9 @@ export async function toServer(
     const say = (step: Step, path: string, node: TreeNode | null) => {
       if (isDry) sayStep(context, step, joined(opened.path, path), node);
     };
-    const looking = new Copy(source, target, {
+    const isWholeServer = opened.client.chroot === '' && opened.path === '/';
+    const { fitting, left } = isWholeServer ? { fitting: source, left: none } : unquoted(source);
+    const looking = new Copy(fitting, target, {
       ...shared,
       onStep: say,
       onProgress: (counts) => output.status(() => `looking: ${summary(counts)}`),
@@ -105,6 +108,7 @@ export async function toServer(
         context,
         planned,
         `would ${phrase(planned)} at ${place.name}; nothing was written`,
+        left.quotas,
       );
     const lost = planned.change + planned.acl + planned.delete;
     if (
@@ -113,14 +117,14 @@ export async function toServer(
     ) {
       return exitCodes.declined;
     }
-    const doing = new Copy(source, target, {
+    const doing = new Copy(fitting, target, {
       ...shared,
       // Every conflict was looked at already; one that comes up now is somebody else's work.
       onProgress: (counts) =>
         output.status(() => `copying: ${summary(counts)} of ${total(planned)}`),
     });
     const done = await doing.perform();
-    return sayCounts(context, done, `${phrase(done, true)} at ${place.name}`);
+    return sayCounts(context, done, `${phrase(done, true)} at ${place.name}`, left.quotas);
   } finally {
     await opened.close();
   }
@@ -149,8 +153,10 @@ async function exportTree(
     ? undefined
     : await openExport(place, { from: source.name, root: source.root });
   const counts = noCounts();
+  const { fitting, left } =
+    place.kind === 'file' ? unquoted(source) : { fitting: source, left: none };
   try {
-    for await (const node of source.nodes(signal)) {
+    for await (const node of fitting.nodes(signal)) {
       if (!withoutAcl) refuseMasked(node, source.root);
       const step = node.mode === 'ephemeral' ? 'ephemeral' : 'create';
       counts[step] += 1;
@@ -170,7 +176,28 @@ async function exportTree(
     isDry
       ? `would write ${counts.create} nodes to ${place.name}`
       : `${counts.create} nodes written to ${place.name}`,
+    left.quotas,
   );
+}
+
+const none = { quotas: 0 };
+
+/**
+ * A backup of a whole server has its quotas in it, and not the server's own nodes that they stand below.
+ * They fit the root of a server alone; a node of somebody's that is called the same comes with its parents.
+ */
+function unquoted(source: CopySource): { fitting: CopySource; left: { quotas: number } } {
+  const left = { quotas: 0 };
+  async function* nodes(signal: AbortSignal) {
+    left.quotas = 0;
+    let isSomebodys = false;
+    for await (const node of source.nodes(signal)) {
+      if (node.path === quotaRoot) isSomebodys = true;
+      if (isSomebodys || !node.path.startsWith(`${quotaRoot}/`)) yield node;
+      else left.quotas += 1;
+    }
+  }
+  return { fitting: { ...source, nodes }, left };
 }
 
 // ── words ─────────────────────────────────────────────────────────────────────────────────────────
@@ -197,7 +224,7 @@ function sayStep({ output }: Context, step: Step, path: string, node: TreeNode |
   output.line(`${marks[step]} ${escaped(path)}${shown}${about}${why}`);
 }
 
-function sayCounts({ output }: Context, counts: Counts, sentence: string): number {
+function sayCounts({ output }: Context, counts: Counts, sentence: string, quotas: number): number {
   if (output.isJson) output.record({ counts });
   else {
     output.tell(escaped(sentence));
@@ -205,6 +232,9 @@ function sayCounts({ output }: Context, counts: Counts, sentence: string): numbe
       output.tell(
         `${counts.ephemeral} ephemeral nodes were left out: their sessions are elsewhere`,
       );
+    }
+    if (quotas > 0) {
+      output.tell(`${quotas} nodes of quotas were left out: they belong to the root of a server`);
     }
     if (counts.skip > 0) output.tell(`${counts.skip} nodes differ, and were left as they are`);
   }

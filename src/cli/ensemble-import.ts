@@ -79,7 +79,7 @@ async function heldStill<T>(
   const locks: DirectoryLock[] = [];
   try {
     for (const folder of new Set([from.snapshots, from.logs])) {
-      locks.push(await lockDirectory(folder));
+      locks.push(...(await lockOf(folder)));
     }
     return await work(from);
   } catch (error) {
@@ -87,9 +87,23 @@ async function heldStill<T>(
       const message = `${escaped(source.dataDir)} is in use: ${error.message}; stop that server first`;
       throw new CommandError('data', message, { cause: error });
     }
+    if (isStorageError(error, 'UNSAFE_DIRECTORY')) {
+      throw new CommandError('data', error.message, { cause: error });
+    }
     throw error;
   } finally {
     for (const lock of locks) await lock.release();
+  }
+}
+
+/** None on a file system that can only be read, as a backup's may be: nobody was found to hold it. */
+async function lockOf(folder: string): Promise<DirectoryLock[]> {
+  try {
+    return [await lockDirectory(folder)];
+  } catch (error) {
+    const { code } = ((error as Error).cause ?? {}) as NodeJS.ErrnoException;
+    if (isStorageError(error, 'UNSAFE_DIRECTORY') && code === 'EROFS') return [];
+    throw error;
   }
 }
 

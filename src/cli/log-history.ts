@@ -8,7 +8,13 @@
 
 import { ProtocolError } from '../jute/index.ts';
 import { openAcl, pathFault } from '../protocol/index.ts';
-import { listSnapshots, type NodeState, type PathChange, pathHistory } from '../storage/index.ts';
+import {
+  listSnapshots,
+  mayFollow,
+  type NodeState,
+  type PathChange,
+  pathHistory,
+} from '../storage/index.ts';
 import { Columns } from './columns.ts';
 import type { OptionValues } from './command.ts';
 import { CommandError, exitCodes } from './exit-codes.ts';
@@ -182,9 +188,6 @@ async function gapsOf(
   return { gaps, isDamaged };
 }
 
-const epochBits = 32n;
-
-/** A new leader's zxids begin anew in the next epoch: only within one must they be consecutive. */
 function isGap(last: bigint, next: bigint): boolean {
-  return next > last + 1n && next >> epochBits === last >> epochBits;
+  return next > last && !mayFollow(next, last);
 }

@@ -2,10 +2,9 @@
 
 import { pino } from 'pino';
 import type { Logger } from '../server/index.ts';
+import { LogOutput } from './log-output.ts';
 
 export function openLog(level: string): Logger {
-  return pino(
-    { level, redact: ['password', 'auth', 'token', '*.password'] },
-    pino.destination({ fd: 2, sync: true }),
-  );
+  const redact = ['password', 'auth', 'token', '*.password'];
+  return pino({ level, redact }, new LogOutput());
 }

@@ -21,6 +21,7 @@ import {
   type StorageError,
   versionFolder,
 } from '../storage/index.ts';
+import { ownerKind, ttlOfOwner } from '../tree/index.ts';
 import { Columns } from './columns.ts';
 import type { Context, OptionValues } from './command.ts';
 import { CommandError, exitCodes } from './exit-codes.ts';
@@ -137,14 +138,12 @@ function aclOf({ acl }: SnapshotNode, acls: ReadonlyMap<number, Acl[]>): readonl
   return acls.get(acl) ?? (acl === -1 ? openAcl : []);
 }
 
-const containerOwner = -(2n ** 63n);
-const ttlMask = 0xff_ffff_ffffn;
-
-/** A container's owner is the smallest long; a TTL's has a first byte of ff and then the milliseconds. */
+/** No file says whether nodes with a time to live were switched on: a session's id never looks like one. */
 function ownerText(owner: bigint): string {
-  if (owner === 0n) return '-';
-  if (owner === containerOwner) return 'container';
-  return owner < 0n ? `ttl ${owner & ttlMask} ms` : hex(owner);
+  const kind = ownerKind(owner, true);
+  if (kind === 'none') return '-';
+  if (kind === 'ttl') return `ttl ${ttlOfOwner(owner)} ms`;
+  return kind === 'container' ? kind : hex(owner);
 }
 
 // ── verify ────────────────────────────────────────────────────────────────────────────────────────

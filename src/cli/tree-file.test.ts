@@ -1,4 +1,5 @@
-import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { randomBytes } from 'node:crypto';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
@@ -45,6 +46,31 @@ test('any bytes come back as they were', async () => {
     }),
     { numRuns: 30 },
   );
+});
+
+test('a node of nothing but blanks is read as fast as any other', async () => {
+  const file = join(dir, 'x.json');
+  const writer = await TreeFileWriter.open(file, {});
+  await writer.node(node('/blank', ' '.repeat(250_000)));
+  await writer.commit();
+
+  const [blank] = await all(readTreeFile(file));
+
+  expect(blank!.data).toHaveLength(250_000);
+});
+
+test.each(['x.json', 'x.json.gz'])('%s that takes no more rejects', async (name) => {
+  // Its folder is not there; a disk that is full does the same, later.
+  const writer = await TreeFileWriter.open(join(dir, 'nowhere', name), {});
+  const fill = async () => {
+    for (let i = 0; i < 20; i++) {
+      await writer.node({ ...node(`/n${i}`), data: randomBytes(50_000) });
+    }
+    await writer.commit();
+  };
+
+  await expect(fill()).rejects.toMatchObject({ code: 'ENOENT' });
+  await writer.abort();
 });
 
 test.each(['x.json', 'x.json.gz'])('%s, cut anywhere, is refused', async (name) => {
@@ -141,6 +167,33 @@ test('a node that turns out to have children becomes a folder', async () => {
     ['/a', 'own'],
     ['/a/b', 'below'],
   ]);
+});
+
+test('a node that turns out to have children keeps who may use it, and what it is', async () => {
+  const acl = [{ perms: 1, id: { scheme: 'digest', id: 'ann:x=' } }];
+  const writer = await TreeFolderWriter.open(join(dir, 'tree'));
+  await writer.node({ ...node('/'), childCount: 1 });
+  await writer.node({ ...node('/a'), acl, mode: 'container' });
+  await writer.node({ ...node('/a/b', 'below'), childCount: 1 });
+  await writer.node(node('/a/b/c'));
+  await writer.commit();
+
+  const nodes = await all(readTreeFolder(join(dir, 'tree')));
+
+  expect(nodes.map(({ path }) => path)).toEqual(['/', '/a', '/a/b', '/a/b/c']);
+  expect(nodes[1]).toMatchObject({ data: null, acl, mode: 'container' });
+});
+
+test('folders of plain files may have any name, and what is no text is told of', async () => {
+  mkdirSync(join(dir, '100%'));
+  mkdirSync(join(dir, '%41'));
+  writeFileSync(join(dir, '100%', 'x'), '1');
+
+  const nodes = await all(readTreeFolder(dir));
+  writeFileSync(join(dir, 'a%ff'), '2');
+
+  expect(nodes.map(({ path }) => path).sort()).toEqual(['/', '/100%', '/100%/x', '/A']);
+  await expect(all(readTreeFolder(dir))).rejects.toMatchObject({ exitCode: 4 });
 });
 
 test('a link in a folder is refused: it could lead anywhere', async () => {

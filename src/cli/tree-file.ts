@@ -50,9 +50,12 @@ export class TreeFileWriter {
     // What is in it may be secret, as in the server's own files.
     const stream = createWriteStream(temporary, { flags: 'wx', mode: 0o600, flush: true });
     this.#file = stream;
-    this.#done = finished(stream);
+    this.#done = finished(stream).catch((error) => {
+      throw unwritable(path, error);
+    });
     this.#done.catch((error: Error) => {
       this.#failure = error;
+      this.#out.destroy(); // what compresses would wait for ever for a file that takes no more
     });
     if (path.endsWith('.gz')) {
       const gzip = createGzip();
@@ -112,6 +115,13 @@ export class TreeFileWriter {
   }
 }
 
+/** What the system says when it can't write on, as on a full disk, names no file. */
+export function unwritable(path: string, error: NodeJS.ErrnoException): Error {
+  if (error.syscall === undefined || error.path !== undefined) return error;
+  const message = `${escaped(path)} can't be written: ${error.message}`;
+  return new CommandError('data', message, { cause: error });
+}
+
 export function nodeLine({ path, data, acl, mode, ttlMs, stat }: TreeNode): string {
   return JSON.stringify({
     path,
@@ -156,7 +166,7 @@ export async function* readTreeFile(
       if (line.trim() !== '') throw wrong('there is something behind its end');
       continue;
     }
-    const text = line.replace(/,?\s*$/, '');
+    const text = withoutComma(line);
     if (state === 'start') {
       if (text !== '[') {
         yield* looseNodes(path, signal);
@@ -195,6 +205,12 @@ export async function* readTreeFile(
     hash.update(`${line}\n`);
   }
   if (state !== 'done') throw wrong(`it was cut short, after ${nodes} nodes`);
+}
+
+/** Without a pattern: one that looks for blanks at the end begins anew at each of a million in the data. */
+function withoutComma(line: string): string {
+  const text = line.trimEnd();
+  return text.endsWith(',') ? text.slice(0, -1) : text;
 }
 
 function parsed(

@@ -31,6 +31,7 @@ import { childOf, nameOf, parentOf, pathFault, permsOf, permsText } from '../pro
 import { CommandError } from './exit-codes.ts';
 import { makeFolders } from './make-folders.ts';
 import { escaped } from './output.ts';
+import { unwritable } from './tree-file.ts';
 import { isOpen, type NodeMode, type TreeNode } from './tree-node.ts';
 
 const markName = '.drover-tree';
@@ -84,14 +85,13 @@ export class TreeFolderWriter {
   async node({ path, data, acl, mode, ttlMs, childCount = 0 }: TreeNode): Promise<void> {
     const file = fileOf(this.#temporary, path);
     const isFolder = path === '/' || childCount > 0;
-    if (isFolder) {
-      if (path !== '/') await mkdir(file);
-      if (data !== null) await writeFile(join(file, dataName), data, { flag: 'wx' });
-    } else {
-      await this.#parentBecomesFolder(path);
-      await writeFile(file, data ?? '', { flag: 'wx' }).catch((error) => {
-        throw nameFault(path, error);
-      });
+    await this.#parentBecomesFolder(path);
+    try {
+      if (isFolder && path !== '/') await mkdir(file);
+      const place = isFolder ? join(file, dataName) : file;
+      if (data !== null || !isFolder) await writeFile(place, data ?? '', { flag: 'wx' });
+    } catch (error) {
+      throw nameFault(path, unwritable(this.#place, error as NodeJS.ErrnoException));
     }
     const facts = {
       name: isFolder ? '.' : nameOf(path),
@@ -134,13 +134,19 @@ export class TreeFolderWriter {
     if (status?.isDirectory()) return;
     if (status === undefined)
       throw new CommandError('data', `${escaped(parent)} is missing above ${escaped(path)}`);
+    const known = (await readFacts(dirname(file))).get(nameOf(parent));
     await rename(file, `${this.#temporary}.data`);
     await mkdir(file);
-    await rename(`${this.#temporary}.data`, join(file, dataName));
+    if (known?.isNull) await rm(`${this.#temporary}.data`);
+    else await rename(`${this.#temporary}.data`, join(file, dataName));
+    if (known === undefined) return;
+    // As of a folder they stand in it; those of the file are nobody's any more.
+    const { isNull: _, ...facts } = known;
+    await appendFile(join(file, factsName), `${JSON.stringify({ ...facts, name: '.' })}\n`);
   }
 }
 
-function nameFault(path: string, error: NodeJS.ErrnoException): Error {
+function nameFault(path: string, error: Error & { readonly code?: string }): Error {
   const why =
     error.code === 'ENAMETOOLONG'
       ? 'its name is too long for a file'
@@ -172,30 +178,35 @@ export async function* readTreeFolder(
   const root = resolve(folder);
   const status = await lstat(root).catch(() => undefined);
   if (!status?.isDirectory()) throw new CommandError('data', `${escaped(root)} is no folder`);
-  let level = ['/'];
+  let level = [{ path: '/', here: root }];
   while (level.length > 0) {
-    const below: string[] = [];
-    for (const path of level) {
+    const below: typeof level = [];
+    for (const { path, here } of level) {
       signal?.throwIfAborted();
-      const here = fileOf(root, path);
       const facts = await readFacts(here);
       yield await folderNode(path, here, facts.get('.'));
       for await (const entry of await opendir(here)) {
         if (entry.name.startsWith('.')) continue; // ours, or an editor's
-        const child = childOf(path, nodeNameOf(entry.name));
+        const file = join(here, entry.name);
+        const child = childOf(path, nodeNameOr(entry.name, file));
         const fault = pathFault(child);
         if (fault !== null)
           throw new CommandError('data', `${escaped(child)} is not a path: ${fault}`);
-        if (entry.isDirectory()) below.push(child);
-        else if (entry.isFile()) yield await leaf(child, join(here, entry.name), facts);
-        else
-          throw new CommandError(
-            'data',
-            `${escaped(join(here, entry.name))} is neither a file nor a folder`,
-          );
+        if (entry.isDirectory()) below.push({ path: child, here: file });
+        else if (entry.isFile()) yield await leaf(child, file, facts);
+        else throw new CommandError('data', `${escaped(file)} is neither a file nor a folder`);
       }
     }
     level = below;
+  }
+}
+
+function nodeNameOr(name: string, file: string): string {
+  try {
+    return nodeNameOf(name);
+  } catch (cause) {
+    const message = `${escaped(file)}: what its %… stand for is no text; a % itself is written %25`;
+    throw new CommandError('data', message, { cause });
   }
 }
 

@@ -52,6 +52,41 @@ test('the open ACL is one and the same, so that it is known at a glance', () => 
   expect(new Auth().fixUp(acl, [])).toBe(openAcl);
 });
 
+test('an entry that stands there again counts once', () => {
+  const [ann, bob] = ['ann:right', 'bob:right'].map((each) => digestId(each));
+  const [first, other, last] = [
+    { perms: 1, id: ann! },
+    { perms: 2, id: ann! },
+    { perms: 1, id: bob! },
+  ];
+
+  expect(new Auth().fixUp([first!, other!, { ...first! }, last!, { ...last! }], [])).toEqual([
+    first,
+    other,
+    last,
+  ]);
+});
+
+test('an ACL of very many entries is read at once: whoever sends it must not hold up all others', () => {
+  const acl = Array.from({ length: 200_000 }, (_, i) => ({
+    perms: 1,
+    id: { scheme: 'digest', id: `ann:${i}` },
+  }));
+
+  expect(new Auth().fixUp(acl, [])).toHaveLength(200_000);
+});
+
+test('of an ACL that becomes longer than it may be, no more is made than shows it', () => {
+  const ids = Array.from({ length: 50 }, (_, i) => digestId(`ann:${i}`));
+  const acl = Array.from({ length: 50 }, (_, perms) => ({ perms, id: { scheme: 'auth', id: '' } }));
+
+  expect(new Auth().fixUp(acl, ids)).toHaveLength(2_500);
+  expect(new Auth().fixUp(acl, ids, 100)).toHaveLength(101);
+  expect(
+    new Auth().fixUp([...acl, { perms: 1, id: { scheme: 'no', id: '' } }], ids, 100),
+  ).toBeNull();
+});
+
 test('sasl and x509 ids are legal only where somebody proves them, and matched as they are', () => {
   const id = { scheme: 'sasl', id: 'bob' };
   const acl = [{ perms: 1, id }];
@@ -81,6 +116,26 @@ test('hashes of passwords are compared in a time that tells nothing, and only un
   expect(auth.prove('digest', Buffer.from('super:test'), '::1')).toContain(superId);
   expect(auth.prove('digest', Buffer.from('super:tess'), '::1')).not.toContain(superId);
   expect(compared).toHaveBeenCalledTimes(4);
+});
+
+test('many ids are held against a long ACL once, whatever is asked and however often', () => {
+  const ids = Array.from({ length: 50 }, (_, i) => digestId(`ann:${i}`));
+  const strangers = Array.from({ length: 50 }, (_, i) => digestId(`ann:${100 + i}`));
+  const acl = strangers.map((id, i) => ({ perms: i < 10 ? 1 : 2, id }));
+  const shared = [...acl, { perms: 4, id: ids[49]! }];
+  const auth = new Auth();
+  const compared = vi.mocked(crypto.timingSafeEqual);
+  compared.mockClear();
+
+  const asked = () => [1, 2, 4, 8].map((perms) => auth.permits(acl, perms, ids));
+  expect([asked(), asked()]).toEqual([Array(4).fill(false), Array(4).fill(false)]);
+  expect(compared).toHaveBeenCalledTimes(50 * 50);
+  expect([1, 2, 4, 8].map((perms) => auth.permits(shared, perms, ids))).toEqual([
+    ...[false, false, true, false],
+  ]);
+  expect([1, 2, 4, 8].map((perms) => auth.permits(shared, perms, strangers))).toEqual([
+    ...[true, true, false, false],
+  ]);
 });
 
 test('digest is no scheme where it is switched off: neither a proof nor fit for an ACL', () => {

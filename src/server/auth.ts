@@ -79,9 +79,13 @@ export function withId(ids: readonly Id[], id: Id): readonly Id[] {
   return ids.some((known) => sameId(known, id)) ? ids : [...ids, id];
 }
 
+/** More comparisons than this are made once for each link and ACL: a small request may ask for a hundred thousand. */
+const comparedMax = 64;
+
 export class Auth {
   readonly #schemes: ReadonlyMap<string, Scheme>;
   readonly #options: AuthOptions;
+  readonly #granted = new WeakMap<readonly Acl[], WeakMap<readonly Id[], number>>();
 
   constructor(options: AuthOptions = {}) {
     this.#options = options;
@@ -120,34 +124,53 @@ export class Auth {
   permits(acl: readonly Acl[], perms: number, ids: readonly Id[]): boolean {
     if (acl === openAcl || acl.length === 0 || this.#options.skipAcl) return true;
     for (const { scheme } of ids) if (scheme === 'super') return true;
+    if (acl.length * ids.length > comparedMax) return (this.#grantedTo(acl, ids) & perms) !== 0;
     for (const { perms: granted, id } of acl) {
-      if ((granted & perms) === 0) continue;
-      if (id.scheme === 'world' && id.id === 'anyone') return true;
-      const scheme = this.#schemes.get(id.scheme);
-      if (scheme === undefined) continue;
-      for (const own of ids) {
-        if (own.scheme === id.scheme && scheme.matches(own.id, id.id)) return true;
-      }
+      if ((granted & perms) !== 0 && this.#isMeant(id, ids)) return true;
     }
     return false;
   }
 
-  /** An ACL as it is kept: no duplicates, `auth` replaced by who asked. Null: not a legal one. */
-  fixUp(acl: readonly Acl[], ids: readonly Id[]): readonly Acl[] | null {
+  /** All that the ACL permits to who has these ids. Both are lists that nobody changes. */
+  #grantedTo(acl: readonly Acl[], ids: readonly Id[]): number {
+    const byIds = this.#granted.get(acl) ?? new WeakMap<readonly Id[], number>();
+    const known = byIds.get(ids);
+    if (known !== undefined) return known;
+    let granted = 0;
+    for (const { perms, id } of acl) if (this.#isMeant(id, ids)) granted |= perms;
+    this.#granted.set(acl, byIds.set(ids, granted));
+    return granted;
+  }
+
+  #isMeant({ scheme: name, id }: Id, ids: readonly Id[]): boolean {
+    if (name === 'world' && id === 'anyone') return true;
+    const scheme = this.#schemes.get(name);
+    if (scheme === undefined) return false;
+    for (const own of ids) if (own.scheme === name && scheme.matches(own.id, id)) return true;
+    return false;
+  }
+
+  /**
+   * An ACL as it is kept: no duplicates, `auth` replaced by who asked. Null: not a legal one. Of more than
+   * `entriesMax` it has one more: who has proved a hundred ids makes millions of entries of one frame.
+   */
+  fixUp(acl: readonly Acl[], ids: readonly Id[], entriesMax = Infinity): readonly Acl[] | null {
     if (acl === openAcl || (acl.length === 1 && isOpen(acl[0]!))) return openAcl;
     if (acl.length === 0) return null;
     const fixed: Acl[] = [];
-    for (const [i, entry] of acl.entries()) {
+    const add = (entry: Acl) => {
+      if (fixed.length <= entriesMax) fixed.push(entry);
+    };
+    for (const entry of distinct(acl)) {
       const { perms, id } = entry;
-      if (acl.findIndex((other) => other.perms === perms && sameId(other.id, id)) < i) continue;
       if (id.scheme === 'world' && id.id === 'anyone') {
-        fixed.push(entry);
+        add(entry);
       } else if (id.scheme === 'auth') {
         const proved = ids.filter((own) => this.#schemes.get(own.scheme)?.proves);
         if (proved.length === 0) return null;
-        for (const own of proved) fixed.push({ perms, id: own });
+        if (fixed.length <= entriesMax) for (const own of proved) add({ perms, id: own });
       } else if (this.#schemes.get(id.scheme)?.valid(id.id)) {
-        fixed.push(entry);
+        add(entry);
       } else {
         return null;
       }
@@ -158,6 +181,16 @@ export class Auth {
   user(id: Id): string {
     return this.#schemes.get(id.scheme)?.user(id.id) ?? '';
   }
+}
+
+/** Each entry once, where it stands first. A frame has room for fifty thousand, so none is compared with all others. */
+function distinct(acl: readonly Acl[]): readonly Acl[] {
+  if (acl.length === 1) return acl;
+  const seen = new Set<string>();
+  return acl.filter(({ perms, id }) => {
+    const before = seen.size;
+    return seen.add(JSON.stringify([perms, id.scheme, id.id])).size > before;
+  });
 }
 
 function isOpen({ perms, id }: Acl): boolean {

@@ -69,7 +69,7 @@ const apache = {
   'fsync.warningthresholdms': { kind: 'int', default: '1000', about: 'milliseconds; a batch that takes the log longer is told and counted' },
   'forceSync':               { kind: 'text', default: 'yes', about: '`no` acknowledges what a loss of power takes away again' },
   'digest.enabled':          { kind: 'flag', about: 'a digest over the tree is kept, logged with each transaction and checked; on, unless nothing is kept on disk' },
-  'enforceQuota':            { kind: 'flag', default: 'false', about: 'hard limits of quotas act' },
+  'enforceQuota':            { kind: 'flag', default: 'false', about: 'hard limits of quotas act, and what is beyond a soft one is told in the log' },
   'extendedTypesEnabled':    { kind: 'flag', default: 'false', about: 'TTL nodes' },
   'reconfigEnabled':         { kind: 'flag', default: 'false', about: 'changes nothing but an error code: there is one server' },
   'skipACL':                 { kind: 'text', default: 'no', about: '`yes` checks no permission at all' },

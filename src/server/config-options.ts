@@ -8,6 +8,7 @@ import { readFileSync } from 'node:fs';
 import { isLoopback } from './addresses.ts';
 import type { ExtraScheme } from './auth.ts';
 import { ConfigError, type ServerConfig } from './config.ts';
+import { appliedKeys, type ConfigKey } from './config-keys.ts';
 import { defaultLimits, type LimitName, type Limits } from './limits.ts';
 import type { ServerOptions } from './options.ts';
 import { Sasl } from './sasl.ts';
@@ -51,6 +52,12 @@ export function optionsOf(config: ServerConfig): ServerOptions {
   return Object.fromEntries(
     Object.entries(options).filter(([, value]) => value !== undefined),
   ) as ServerOptions;
+}
+
+/** Whether the admin server is wanted: it says so, or something is said of what it does. */
+export function wantsAdmin(config: ServerConfig): boolean {
+  const keys = (Object.keys(appliedKeys) as ConfigKey[]).filter((key) => key.startsWith('admin.'));
+  return config.get('admin.enableServer') ?? keys.some((key) => config.isGiven(key));
 }
 
 const orUndefined = (ms: number) => (ms === -1 ? undefined : ms);

@@ -3,13 +3,24 @@ import { resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { readConfig, variableOf } from './config.ts';
 import { appliedKeys, inertKeys, refusedKeys } from './config-keys.ts';
-import { optionsOf } from './config-options.ts';
+import { optionsOf, wantsAdmin } from './config-options.ts';
 import { defaultLimits, limitsOf } from './limits.ts';
 import { readProperties } from './properties.ts';
 import { readJaas, readUsers } from './users.ts';
 
 const file = (text: string) => ({ file: { name: 'zoo.cfg', text } });
 const refusal = (text: string) => () => readConfig(file(text));
+
+test.each([
+  ['tickTime=2000', false],
+  ['admin.serverPort=0', true],
+  ['admin.snapshot.enabled=true', true],
+  ['admin.commandURL=/c', true],
+  ['admin.enableServer=true', true],
+  ['admin.enableServer=false\nadmin.serverPort=0', false],
+])('with %j the admin server is wanted: %s', (text, wanted) => {
+  expect(wantsAdmin(readConfig(file(text)))).toBe(wanted);
+});
 
 describe('properties', () => {
   test('are read as Java reads them', () => {
@@ -71,6 +82,7 @@ describe('a zoo.cfg', () => {
   test('with a value that can not be meant is refused by its line', () => {
     expect(refusal('clientPort=http')).toThrow('clientPort has to be a whole number');
     expect(refusal('clientPort=70000')).toThrow('clientPort has to be from 0 to 65535');
+    expect(refusal('znode.container.checkIntervalMs=0')).toThrow('has to be from 1 to');
     expect(refusal('enforceQuota=maybe')).toThrow('enforceQuota has to be true or false');
     expect(refusal('minSessionTimeout=9000\nmaxSessionTimeout=8000')).toThrow(
       'minSessionTimeout must not be larger',

@@ -232,6 +232,8 @@ function check(config: ServerConfig): void {
   range('jute.maxbuffer', 1024, 0x7fff_ffff);
   range('snapCount', 2, Number.MAX_SAFE_INTEGER);
   range('preAllocSize', 1, 16 * 1024 * 1024);
+  range('znode.container.checkIntervalMs', 1, 0x7fff_ffff);
+  range('znode.container.maxPerMinute', 1, 0x7fff_ffff);
   for (const name of Object.keys(defaultLimits) as LimitName[]) {
     range(`drover.limits.${name}`, 0, Number.MAX_SAFE_INTEGER);
   }

@@ -14,6 +14,7 @@
 
 import { FrameSplitter, ProtocolError, Writer } from '../jute/index.ts';
 import type { Acl, Id } from '../protocol/index.ts';
+import type { Timer } from '../support/index.ts';
 import type { Auth } from './auth.ts';
 import type { Call } from './call.ts';
 import type { Limits } from './limits.ts';
@@ -64,7 +65,7 @@ export interface Service {
   told(): void;
   /** The chunk held so many whole frames. Whatever is dirty leaves, at the latest with its turn of the event loop. */
   chunkDone(connection: Connection, requests: number): void;
-  later(delayMs: number, run: () => void): void;
+  later(delayMs: number, run: () => void): Timer;
   wallMs(): number;
 }
 
@@ -88,6 +89,9 @@ type Waiting =
   | { readonly kind: 'barrier'; readonly zxid: number };
 
 const pauses = { inFlight: 1, output: 2, test: 4 } as const;
+
+/** What was said before the end, and the peer has not taken by then, is given up: no session is left to time out. */
+const lingerMs = 30_000;
 
 /** Kept for the next link that has something to say: hundreds may have at once, when a batch lands. */
 const writers: Writer[] = [];
@@ -130,6 +134,7 @@ export class Connection implements Watcher {
   #isDirty = false;
   #paused = 0;
   #delayMs = 0;
+  #lingering: Timer | undefined;
   /** What leaves later, the first first: see `delay`. */
   #late: Buffer[] = [];
   /** How many of these were due while the link was stalled. */
@@ -230,7 +235,7 @@ export class Connection implements Watcher {
     this.#state = 'closing';
     const answer = Buffer.from(text);
     this.wire.write(answer, answer.length);
-    this.wire.end();
+    this.#end();
   }
 
   #frame(bytes: Buffer, start: number, end: number, borrowed: boolean): void {
@@ -285,10 +290,16 @@ export class Connection implements Watcher {
     this.flush();
     const end = () => {
       this.#sendLate();
-      this.wire.end();
+      this.#end();
     };
     if (this.#delayMs > 0) this.#service.later(this.#delayMs, end);
     else end();
+  }
+
+  #end(): void {
+    this.wire.end();
+    if (this.#state === 'closed') return;
+    this.#lingering = this.#service.later(lingerMs, () => this.close());
   }
 
   close(): void {
@@ -301,6 +312,7 @@ export class Connection implements Watcher {
   wireClosed(): void {
     if (this.#state === 'closed') return;
     this.#state = 'closed';
+    this.#lingering?.cancel();
     this.#forgetWaiting();
     this.#shared = undefined;
     this.#release();

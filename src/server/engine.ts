@@ -18,11 +18,12 @@ import {
   type OpName,
   openAcl,
   ops,
+  printable,
   type TxnBody,
   wireOf,
   ZkError,
 } from '../protocol/index.ts';
-import { type Clock, type Logger, silentLogger } from '../support/index.ts';
+import { type Clock, type Logger, silentLogger, type Timer } from '../support/index.ts';
 import { type Applied, ownerKind, Tree } from '../tree/index.ts';
 import { Auth, superId } from './auth.ts';
 import { AuthAttempts } from './auth-attempts.ts';
@@ -38,7 +39,7 @@ import type { EngineOptions } from './options.ts';
 import { Outbox } from './outbox.ts';
 import { Outlook } from './outlook.ts';
 import { Pipeline } from './pipeline.ts';
-import { Prepare } from './prepare.ts';
+import { type OverQuota, Prepare } from './prepare.ts';
 import { Proofs } from './proofs.ts';
 import { ReadCall } from './read-call.ts';
 import { Reads } from './reads.ts';
@@ -62,8 +63,8 @@ const deletedAheadMax = 1_000;
 const pathHeadBytes = 12;
 const pathBytes = (path: string) => Buffer.byteLength(path) + pathHeadBytes;
 
-/** How often a slow disk is told of. */
-const slowSaidEveryMs = 10_000;
+/** How often a slow disk is told of, and a quota that is exceeded. */
+const saidEveryMs = 10_000;
 
 /** An op that a link may ask for, found by its number. */
 interface Askable {
@@ -116,6 +117,7 @@ export class Engine implements Service {
   #answered = 0;
   #stopped = false;
   #slowSaidMs = -Infinity;
+  #quotaSaidMs = -Infinity;
   /** The disk is nearly full. Sessions come and go all the same: whoever reads needs one. */
   refusesWrites = false;
   #onFailed: (error: Error) => void = () => {};
@@ -144,6 +146,7 @@ export class Engine implements Service {
     this.#outlook = new Outlook(this.tree);
     this.#prepare = new Prepare(this.tree, this.#outlook, this.auth, {
       enforceQuota: options.enforceQuota ?? false,
+      overQuota: (over) => this.#overQuota(over),
       reconfigEnabled: options.reconfigEnabled ?? false,
       limits: this.limits,
     });
@@ -300,8 +303,8 @@ export class Engine implements Service {
     }
   }
 
-  later(delayMs: number, run: () => void): void {
-    this.#clock.after(delayMs, run, true);
+  later(delayMs: number, run: () => void): Timer {
+    return this.#clock.after(delayMs, run, true);
   }
 
   wallMs(): number {
@@ -580,10 +583,18 @@ export class Engine implements Service {
   /** Every write waits for it. Told now and then, with how often it was so far. */
   #slowLog(tookMs: number, txns: number): void {
     const nowMs = this.#nowMs;
-    if (nowMs - this.#slowSaidMs < slowSaidEveryMs) return;
+    if (nowMs - this.#slowSaidMs < saidEveryMs) return;
     this.#slowSaidMs = nowMs;
     const fields = { tookMs: Math.round(tookMs), txns, slowSoFar: this.stats.slowAppends };
     this.#logger.warn(fields, 'the disk was slow to take the log, and every write waits for it');
+  }
+
+  /** All that a soft limit does. */
+  #overQuota({ path, what, sum, limit, isHard }: OverQuota): void {
+    if (this.#nowMs - this.#quotaSaidMs < saidEveryMs) return;
+    this.#quotaSaidMs = this.#nowMs;
+    const fields = { path: printable(path), [what]: `${sum}`, limit: `${limit}`, hard: isHard };
+    this.#logger.warn(fields, 'a quota is exceeded');
   }
 
   #batchDone(): void {

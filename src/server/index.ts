@@ -12,7 +12,7 @@ export {
   inertKeys,
   refusedKeys,
 } from './config-keys.ts';
-export { optionsOf } from './config-options.ts';
+export { optionsOf, wantsAdmin } from './config-options.ts';
 export { Connection, type Wire } from './connection.ts';
 export { Engine } from './engine.ts';
 export { directoryFacts, type ServerFacts, type StorageFacts } from './facts.ts';
@@ -24,6 +24,7 @@ export { passwordOf } from './passwords.ts';
 export { openPersistence, type Persistence } from './persistence.ts';
 export type { PersistenceOptions } from './persistence-options.ts';
 export { readProperties } from './properties.ts';
+export { Restoration } from './restore.ts';
 export { Sasl, type SaslOptions } from './sasl.ts';
 export { ServerSession, Sessions } from './sessions.ts';
 export { type RunningServer, startServer } from './start-server.ts';

@@ -1,13 +1,18 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { encode } from '../jute/index.ts';
 import { ops } from '../protocol/index.ts';
 import { deferred } from '../support/index.ts';
 import { RawClient, startTestServer } from '../testing/index.ts';
+import { Tree } from '../tree/index.ts';
+import { Auth } from './auth.ts';
 import { framed, greeting, NoWire } from './fixtures.ts';
 import { type Limits, limitsOf } from './limits.ts';
+import { prepareMulti } from './multi.ts';
+import { noChanges, Outlook } from './outlook.ts';
+import { Prepare } from './prepare.ts';
 import { startServer } from './start-server.ts';
 
 const open = [{ perms: 31, id: { scheme: 'world', id: 'anyone' } }];
@@ -138,6 +143,31 @@ test('a client that asks without end and reads nothing is not read either', asyn
   expect((await (await RawClient.connect(zk.port)).ping()).err).toBe(0);
 });
 
+test('a client that closes its session and takes none of its replies is not waited for', async () => {
+  await using zk = await startTestServer();
+  await zk.load({ '/big': 'x'.repeat(1_000_000) });
+  const client = await RawClient.connect(zk.port);
+  client.pause();
+  const get = encode(ops.getData.request, { path: '/big', watch: false });
+  const ask = (code: number, body: Buffer) => {
+    const head = Buffer.alloc(8);
+    head.writeInt32BE(code, 4);
+    return framed(head, body);
+  };
+  const asked = Array.from({ length: 50 }, () => ask(ops.getData.code, get));
+
+  client.write(Buffer.concat([...asked, ask(ops.closeSession.code, Buffer.alloc(0))]));
+  while (zk.engine.sessions.size > 0) await new Promise(setImmediate);
+  const [connection] = [...zk.engine.connections];
+  expect(connection!.wire.queuedBytes).toBeGreaterThan(10_000_000);
+  zk.clock.advance(29_000);
+  expect(connection!.state).toBe('closing');
+  zk.clock.advance(1_000);
+
+  expect(connection!.state).toBe('closed');
+  expect(zk.engine.connections.size).toBe(0);
+});
+
 test('the ids of a link are no longer than a frame, all together', async () => {
   await using zk = await startTestServer({ limits: { frameBytesMax: 1_000 } });
   const client = await RawClient.connect(zk.port);
@@ -172,6 +202,27 @@ test('a multi of too many parts is refused whole', async () => {
 
   expect(await client.err('multi', [part('/a'), part('/b'), part('/c')])).toBe(-125);
   expect(await client.err('multi', [part('/a'), part('/b')])).toBe(0);
+});
+
+test('of a multi that no txn can hold, no more is prepared than shows it', () => {
+  const tree = new Tree();
+  const outlook = new Outlook(tree);
+  const limits = limitsOf({ txnBytesMax: 1_000 });
+  const options = { enforceQuota: false, reconfigEnabled: false, limits };
+  const prepare = new Prepare(tree, outlook, new Auth(), options);
+  const create = vi.spyOn(prepare, 'create');
+  const ids = [{ scheme: 'digest', id: `ann:${'x'.repeat(300)}` }];
+  const acl = [{ perms: 31, id: { scheme: 'auth', id: '' } }];
+  const parts = Array.from({ length: 10_000 }, (_, i) => ({
+    op: 'create' as const,
+    request: { ...node(`/${i}`), acl },
+  }));
+  outlook.begin({ clientId: 1n, cxid: 1, zxid: 1, timeMs: 0 });
+
+  const asker = { sessionId: 1n, sessionClosing: false, ids };
+  expect(prepareMulti(prepare, outlook, parts, asker, noChanges())).toBe(-125);
+  expect(create).toHaveBeenCalledTimes(3);
+  expect(outlook.get('/0')).toBeUndefined();
 });
 
 describe('a write that the log could not hold is refused, and the server goes on', () => {

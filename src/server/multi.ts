@@ -98,9 +98,12 @@ export function prepareMulti(
     }
     made.push(txn);
     bytes += 8 + txn.data!.length;
+    if (bytes > txnBytesMax) {
+      // Suffixes and expanded ACLs can make more of it than a frame may hold, and of all parts together
+      // more than memory does: whatever follows is not looked at.
+      outlook.undo(changes);
+      return quotaExceeded;
+    }
   }
-  if (bytes <= txnBytesMax) return { type: 'multi', txn: { txns: made } };
-  // Suffixes and expanded ACLs can make more of it than a frame may hold.
-  outlook.undo(changes);
-  return quotaExceeded;
+  return { type: 'multi', txn: { txns: made } };
 }

@@ -100,11 +100,17 @@ export const noChanges = (): Changes => ({ first: undefined, last: undefined });
 
 const noAcl: readonly Acl[] = [];
 
+interface UnderWay {
+  readonly paths: Set<string>;
+  /** Of all of them: a multi may have tens of thousands, and each is held against the sum. */
+  pathBytes: number;
+}
+
 export class Outlook {
   readonly #tree: Tree;
   readonly #latest = new ChangeTable<Change>();
   /** Ephemeral nodes that are under way, by session: a close has to take them along. */
-  readonly #ephemerals = new Map<bigint, Set<string>>();
+  readonly #ephemerals = new Map<bigint, UnderWay>();
   readonly #digest: TreeDigest | undefined;
   /** Of the txn that is being prepared. */
   #zxid = 0;
@@ -267,30 +273,37 @@ export class Outlook {
       return change === undefined || (change.exists && change.owner === session);
     };
     const paths = new Set([...this.#tree.ephemeralsOf(session)].filter(own));
-    for (const path of this.#ephemerals.get(session) ?? []) if (own(path)) paths.add(path);
+    for (const path of this.#ephemerals.get(session)?.paths ?? []) if (own(path)) paths.add(path);
     return [...paths];
   }
 
   /** How many the session will own, and the bytes of their paths: never less than it will be. */
   ephemeralUse(session: bigint): { count: number; pathBytes: number } {
     const underWay = this.#ephemerals.get(session);
-    let pathBytes = this.#tree.ephemeralBytesOf(session);
-    for (const path of underWay ?? []) pathBytes += Buffer.byteLength(path);
-    return { count: this.#tree.ephemeralsOf(session).size + (underWay?.size ?? 0), pathBytes };
+    return {
+      count: this.#tree.ephemeralsOf(session).size + (underWay?.paths.size ?? 0),
+      pathBytes: this.#tree.ephemeralBytesOf(session) + (underWay?.pathBytes ?? 0),
+    };
   }
 
   #noteEphemeral({ owner, path }: Change): void {
-    const paths = this.#ephemerals.get(owner);
-    if (paths === undefined) this.#ephemerals.set(owner, new Set([path]));
-    else paths.add(path);
+    let underWay = this.#ephemerals.get(owner);
+    if (underWay === undefined) {
+      underWay = { paths: new Set(), pathBytes: 0 };
+      this.#ephemerals.set(owner, underWay);
+    }
+    if (underWay.paths.has(path)) return;
+    underWay.paths.add(path);
+    underWay.pathBytes += Buffer.byteLength(path);
   }
 
   #forgetEphemeral({ owner, path }: Change): void {
     if (owner === 0n) return;
-    const paths = this.#ephemerals.get(owner);
+    const underWay = this.#ephemerals.get(owner);
     const latest = this.#latest.get(path);
-    if (paths === undefined || latest?.owner === owner) return;
-    paths.delete(path);
-    if (paths.size === 0) this.#ephemerals.delete(owner);
+    if (underWay === undefined || latest?.owner === owner) return;
+    if (!underWay.paths.delete(path)) return;
+    underWay.pathBytes -= Buffer.byteLength(path);
+    if (underWay.paths.size === 0) this.#ephemerals.delete(owner);
   }
 }

@@ -79,8 +79,19 @@ export interface Asker {
 export type CreateOp = 'create' | 'create2' | 'createContainer' | 'createTTL';
 type CreateRequest = RequestOf<'create'> & { readonly ttl?: bigint };
 
+/** What would stand below `path`, against what may. */
+export interface OverQuota {
+  readonly path: string;
+  readonly what: 'count' | 'bytes';
+  readonly sum: bigint;
+  readonly limit: bigint;
+  /** A soft limit is told of, and refuses nothing. */
+  readonly isHard: boolean;
+}
+
 export interface PrepareOptions {
   readonly enforceQuota: boolean;
+  readonly overQuota?: (over: OverQuota) => void;
   readonly reconfigEnabled: boolean;
   readonly limits: Limits;
 }
@@ -121,7 +132,7 @@ export class Prepare {
     const isPlain = plain.read(path);
     const slash = isPlain ? plain.slash : path.lastIndexOf('/');
     if (!isPlain && (slash === -1 || path.includes('\0'))) return err.badArguments;
-    const acl = this.#auth.fixUp(request.acl, asker.ids);
+    const acl = this.#auth.fixUp(request.acl, asker.ids, this.limits.aclEntriesMax);
     if (acl === null) return err.invalidAcl;
     const parentPath = this.#parentPath(path, slash);
     const parent = this.#outlook.get(parentPath, isPlain ? plain.parentHash : undefined);
@@ -212,7 +223,7 @@ export class Prepare {
     const { path, version } = request;
     if (asker.sessionClosing) return err.expired;
     if (pathFault(path) !== null) return err.badArguments;
-    const acl = this.#auth.fixUp(request.acl, asker.ids);
+    const acl = this.#auth.fixUp(request.acl, asker.ids, this.limits.aclEntriesMax);
     if (acl === null) return err.invalidAcl;
     const node = this.#outlook.get(path);
     if (node === undefined) return err.noNode;
@@ -253,7 +264,7 @@ export class Prepare {
   }
 
   /**
-   * 0, or why the hard limits forbid it. Usage is that of the tree as it is, without what is under
+   * 0, or why the hard limits forbid it; a soft one counts where there is no hard one. Usage is that of the tree as it is, without what is under
    * way: so does Apache. A limit that can't be read is an error of its own there, and so here.
    */
   #quotaFault(path: string, bytesMore: number, countMore: number): number {
@@ -273,10 +284,17 @@ export class Prepare {
     if (usageNode === noNode) return 0;
     const usage = parseQuota(nodes.dataOf(usageNode));
     if (usage === null) return err.marshalling;
-    const isOver =
-      (checksCount && countHardLimit > -1 && usage.count + countMore > countHardLimit) ||
-      (checksBytes && byteHardLimit > -1 && usage.bytes + bytesMore > byteHardLimit);
-    return isOver ? err.quotaExceeded : 0;
+    const isOver = (what: 'count' | 'bytes', sum: bigint, hard: bigint, soft: bigint): boolean => {
+      const isHard = hard > -1;
+      const limit = isHard ? hard : soft;
+      if (sum <= limit) return false;
+      this.#options.overQuota?.({ path: quota, what, sum, limit, isHard });
+      return isHard;
+    };
+    const isRefused =
+      (checksCount && isOver('count', usage.count + BigInt(countMore), countHardLimit, count)) ||
+      (checksBytes && isOver('bytes', usage.bytes + BigInt(bytesMore), byteHardLimit, bytes));
+    return isRefused ? err.quotaExceeded : 0;
   }
 
   #overLimits(path: string, parent: Change, acl: Change['acl'], session: bigint): boolean {

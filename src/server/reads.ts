@@ -48,12 +48,18 @@ export type ReadOp = Exclude<
 
 type Handler = (call: ReadCall) => number;
 
+/** Fewer nodes are counted as quickly as it is looked up how many they are. */
+const countedMin = 1_000;
+
 export class Reads {
   readonly #tree: Tree;
   readonly #watches: Watches;
   readonly #auth: Auth;
   readonly #limits: Limits;
   readonly #byCode: Handler[] = [];
+  /** How many nodes are below others, as of that zxid. */
+  readonly #counted = new Map<number, number>();
+  #countedZxid = -1;
 
   constructor(tree: Tree, watches: Watches, auth: Auth, limits: Limits) {
     this.#tree = tree;
@@ -201,8 +207,22 @@ export class Reads {
     const fault = this.#fault(call.node, call);
     if (fault !== 0) return fault;
     // Apache counts the paths that begin with this one and a slash: behind nothing, the root's too.
-    const totalNumber = this.#tree.countBelow(call.node) + (call.path === '' ? 1 : 0);
+    const totalNumber = this.#countBelow(call.node) + (call.path === '' ? 1 : 0);
     return this.#reply(call, 'getAllChildrenNumber', { totalNumber });
+  }
+
+  /** Nodes are walked through once for each state of the tree: a chunk has room to ask for it thousands of times. */
+  #countBelow(node: number): number {
+    const { lastZxid } = this.#tree;
+    if (lastZxid !== this.#countedZxid) {
+      this.#counted.clear();
+      this.#countedZxid = lastZxid;
+    }
+    const known = this.#counted.get(node);
+    if (known !== undefined) return known;
+    const count = this.#tree.countBelow(node);
+    if (count >= countedMin) this.#counted.set(node, count);
+    return count;
   }
 
   #reply<N extends 'getAllChildrenNumber' | 'getEphemerals' | 'addWatch'>(

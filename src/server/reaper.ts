@@ -13,29 +13,32 @@ export interface ReaperOptions {
   readonly neverUsedMs: number;
 }
 
-/** What could go now. Children that are under way are seen when each is asked for. */
-export function reapable(tree: Tree, wallMs: number, neverUsedMs: number): string[] {
+/** What could go now, and undefined for whatever stays. Children that are under way are seen when each is asked for. */
+export function* reapable(
+  tree: Tree,
+  wallMs: number,
+  neverUsedMs: number,
+): Generator<string | undefined, void, void> {
   const { nodes } = tree;
   const empty = (path: string): number => {
     const node = tree.find(path);
     return node === noNode || nodes.childCount(node) > 0 ? noNode : node;
   };
-  const found: string[] = [];
   for (const path of tree.containers) {
     const node = empty(path);
-    if (node === noNode) continue;
-    const isUsed = nodes.cversion(node) > 0;
-    if (isUsed || (neverUsedMs !== 0 && wallMs - nodes.mtimeMs(node) > neverUsedMs)) {
-      found.push(path);
-    }
+    const isUsed = node !== noNode && nodes.cversion(node) > 0;
+    const isOld = () => neverUsedMs !== 0 && wallMs - nodes.mtimeMs(node) > neverUsedMs;
+    yield node !== noNode && (isUsed || isOld()) ? path : undefined;
   }
   for (const path of tree.ttls) {
     const node = empty(path);
-    if (node === noNode) continue;
-    if (wallMs - nodes.mtimeMs(node) > Number(ttlOfOwner(nodes.ownerOf(node)))) found.push(path);
+    const ttlMs = () => Number(ttlOfOwner(nodes.ownerOf(node)));
+    yield node !== noNode && wallMs - nodes.mtimeMs(node) > ttlMs() ? path : undefined;
   }
-  return found;
 }
+
+/** So many are looked at in one go: a million would hold up everybody for half a second. */
+const lookedAtMax = 10_000;
 
 export class Reaper {
   readonly #tree: Tree;
@@ -43,6 +46,7 @@ export class Reaper {
   readonly #options: ReaperOptions;
   readonly #reap: (path: string) => void;
   #timer: Timer | undefined;
+  #goOn: NodeJS.Immediate | undefined;
 
   constructor(tree: Tree, clock: Clock, options: ReaperOptions, reap: (path: string) => void) {
     this.#tree = tree;
@@ -57,15 +61,29 @@ export class Reaper {
       intervalMs,
       () => {
         const atMost = Math.max(1, Math.floor((perMinuteMax * intervalMs) / 60_000));
-        const found = reapable(this.#tree, this.#clock.wallMs(), neverUsedMs);
-        for (const path of found.slice(0, atMost)) this.#reap(path);
-        this.start();
+        this.#look(reapable(this.#tree, this.#clock.wallMs(), neverUsedMs), atMost);
       },
       true,
     );
   }
 
+  #look(paths: Iterator<string | undefined, void>, atMost: number): void {
+    let left = atMost;
+    for (let looked = 0; looked < lookedAtMax; looked += 1) {
+      const next = left === 0 ? undefined : paths.next();
+      if (next === undefined || next.done) {
+        this.start();
+        return;
+      }
+      if (next.value === undefined) continue;
+      this.#reap(next.value);
+      left -= 1;
+    }
+    this.#goOn = setImmediate(() => this.#look(paths, left));
+  }
+
   stop(): void {
     this.#timer?.cancel();
+    clearImmediate(this.#goOn);
   }
 }

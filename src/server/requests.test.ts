@@ -1,6 +1,7 @@
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { encode } from '../jute/index.ts';
 import { digestId, ops, wireOf } from '../protocol/index.ts';
+import { silentLogger } from '../support/index.ts';
 import { RawClient, startTestServer, type TestServerOptions } from '../testing/index.ts';
 
 const anyone = { scheme: 'world', id: 'anyone' };
@@ -199,6 +200,31 @@ test('a hard quota stops what goes beyond it, where it is enforced', async () =>
   expect(await client.err('create', node('/q/b'))).toBe(-125);
 });
 
+test('a soft quota is told in the log, now and then, and refuses nothing', async () => {
+  const lines: object[] = [];
+  const warn = (fields: object) => lines.push(fields);
+  const logger = { ...silentLogger, warn };
+  const { zk, client } = await start({ enforceQuota: true, logger });
+  await using _ = zk;
+  await zk.load({
+    '/q': '',
+    '/zookeeper/quota/q/zookeeper_limits': 'count=2,bytes=4',
+    '/zookeeper/quota/q/zookeeper_stats': '',
+  });
+
+  expect(await client.err('create', { ...node('/q/a'), data: Buffer.alloc(4) })).toBe(0);
+  expect(lines).toEqual([]);
+  expect(await client.err('setData', { path: '/q/a', data: Buffer.alloc(5), version: -1 })).toBe(0);
+  expect(await client.err('create', node('/q/b'))).toBe(0);
+  zk.clock.advance(10_000);
+  expect(await client.err('create', node('/q/c'))).toBe(0);
+
+  expect(lines).toEqual([
+    { path: '/q', bytes: '5', limit: '4', hard: false },
+    { path: '/q', count: '4', limit: '2', hard: false },
+  ]);
+});
+
 test('an empty container goes once it had a child; a node whose time is over goes too', async () => {
   const { zk, client } = await start({ extendedTypesEnabled: true, maxSessionTimeoutMs: 1e9 });
   await using _ = zk;
@@ -215,6 +241,25 @@ test('an empty container goes once it had a child; a node whose time is over goe
   await lasting.ask('sync', { path: '/' });
 
   expect(Object.keys(zk.tree()).sort()).toEqual(['/long', '/unused']);
+});
+
+test('how many nodes are below another is counted once for each state of the tree', async () => {
+  const { zk, client } = await start();
+  await using _ = zk;
+  const walk = vi.spyOn(zk.engine.tree, 'countBelow');
+  const parts = Array.from({ length: 1_000 }, (_, i) => ({
+    op: 'create' as const,
+    request: node(`/a/${i}`),
+  }));
+  await client.ask('create', node('/a'));
+  await client.ask('multi', parts);
+  const count = async (path: string) =>
+    (await client.ask('getAllChildrenNumber', { path })).totalNumber;
+
+  expect([await count('/a'), await count('/a'), await count('/')]).toEqual([1_000, 1_000, 1_004]);
+  expect(walk).toHaveBeenCalledTimes(2);
+  await client.ask('delete', { path: '/a/0', version: -1 });
+  expect([await count('/a'), await count('/a/1'), await count('/')]).toEqual([999, 0, 1_003]);
 });
 
 test('one server can not be reconfigured', async () => {
@@ -236,9 +281,11 @@ test('usage of a quota that nobody could read is refused, as Apache could not re
 
   const garbage = { path, data: Buffer.from('garbage'), version: -1 };
   const none = { path, data: null, version: -1 };
+  const large = { path, data: Buffer.from('count=9223372036854775808'), version: -1 };
   const fine = { path, data: Buffer.from('count=3,bytes=4'), version: -1 };
 
   expect((await client.reply(client.send('setData', garbage))).err).toBe(wireOf('BAD_ARGUMENTS'));
   expect((await client.reply(client.send('setData', none))).err).toBe(wireOf('BAD_ARGUMENTS'));
+  expect((await client.reply(client.send('setData', large))).err).toBe(wireOf('BAD_ARGUMENTS'));
   expect((await client.reply(client.send('setData', fine))).err).toBe(0);
 });

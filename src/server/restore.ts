@@ -15,6 +15,7 @@ import { Writer } from '../jute/index.ts';
 import { StatPersisted } from '../protocol/index.ts';
 import {
   type Compression,
+  compressionOf,
   type FileSystem,
   readSnapshot,
   type SnapshotFile,
@@ -99,8 +100,7 @@ async function receive(
   } finally {
     await file.close();
   }
-  if (head.readUInt16BE(0) === 0x1f8b) return 'gzip';
-  return head.toString('latin1', 1, 7) === 'SNAPPY' ? 'snappy' : 'none';
+  return compressionOf(head);
 }
 
 async function treeOf(

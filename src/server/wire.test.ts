@@ -141,6 +141,22 @@ test.each(['listening', 'before'] as const)(
   },
 );
 
+test('many small writes that wait count for the memory that they take', async () => {
+  const { server, wires } = await echo('listening');
+  const socket = await say(server, 'one');
+  socket.pause();
+  const [wire] = wires as [Wire];
+  const large = Buffer.alloc(1_000_000);
+  while (wire.write(large, large.length)); // until the kernel is full
+  const before = wire.queuedBytes;
+
+  for (let i = 0; i < 1_000; i++) wire.write(Buffer.from('an event'), 8);
+
+  expect(wire.queuedBytes - before).toBeGreaterThan(150_000);
+  socket.destroy();
+  server.close();
+});
+
 test('what is said to a link that is gone reaches nobody else', async () => {
   const { server, wires, closed } = await echo('listening');
   const first = await say(server, 'one');

@@ -57,7 +57,7 @@ async function session(fs: SimulatedDisk, known: Known, preallocBytes: number): 
   const first = open(0);
   await append(first, 1);
   await Promise.all([append(first, 3), append(first, 2)]);
-  for (let i = 0; i < 3 && first.failure === null; i++) {
+  for (let i = 0; i < 5 && first.failure === null; i++) {
     first.roll();
     await snapshot(known.acked);
     await append(first, 2);
@@ -143,7 +143,7 @@ const brokenOff = (stop: number) => {
 async function callsOfLife(preallocBytes: number): Promise<number> {
   const disk = new SimulatedDisk();
   const known = await live(disk, preallocBytes);
-  expect(known.acked).toBe(14);
+  expect(known.acked).toBe(18);
   return disk.calls;
 }
 

@@ -8,8 +8,9 @@
  * before the mark was synced, so if it can't be read it is damage; what lies behind may be either.
  *
  * The mark trails the truth. It moves only after a sync has succeeded, it is written now and then and
- * not with every batch, and it is not synced itself: a stale mark claims less, never too much. Apache's
- * servers ignore the file, and ours does without when it is not there.
+ * not with every batch, and it is not synced then: a stale mark claims less, never too much. It is
+ * synced once for each log, before the first batch: so a log that it does not name is not ours, and was
+ * begun by an Apache server, which ignores the file. Ours does without when it is not there.
  */
 
 import { join } from 'node:path';
@@ -81,6 +82,17 @@ export class MarkWriter {
     const path = join(folder, markName);
     const exists = (await fs.status(path)) !== null;
     return new MarkWriter(await fs.open(path, exists ? 'write' : 'create'), clock);
+  }
+
+  /** Before anything is in the log. Rejects: what of it a crash may have torn could not be told. */
+  async begin(mark: Mark): Promise<void> {
+    this.#timer?.cancel();
+    this.#timer = undefined;
+    this.#next = undefined;
+    await this.#writing;
+    await this.#file.write(encodeMark(mark), 0);
+    await this.#file.sync();
+    this.#isBroken = false;
   }
 
   moveTo(mark: Mark): void {

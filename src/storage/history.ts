@@ -2,8 +2,8 @@
  * The life of one node, told from all logs that are still there: who changed it, when, and from what to
  * what. No server answers this; the files do.
  *
- * What the node was before the first log is taken from the newest snapshot that is older than that log.
- * Without one, and unless the logs begin with zxid 1, `before` of the first change is not known.
+ * What the node was before the first log, and behind a gap in them, is taken from the snapshot at which
+ * that log begins. Without one, and unless it begins with zxid 1, `before` of the next change is not known.
  */
 
 import type { Acl, TxnBody } from '../protocol/index.ts';
@@ -15,6 +15,7 @@ import { LogReader } from './log-reader.ts';
 import { openAclId } from './snapshot-format.ts';
 import { readSnapshot } from './snapshot-reader.ts';
 import { isStorageError } from './storage-error.ts';
+import { mayFollow } from './zxids.ts';
 
 /** A node as far as the files tell. */
 export interface NodeState {
@@ -48,10 +49,11 @@ export async function pathHistory(
   onChange: (change: PathChange) => void,
   fs: FileSystem = realFileSystem,
 ): Promise<void> {
-  const logs = await listLogs(fs, logDir);
-  const first = logs[0]?.zxid ?? 0n;
-  const life = new NodeLife(path, await stateBefore(fs, dir, path, first), onChange);
-  for (const file of logs) {
+  const life = new NodeLife(path, onChange);
+  for (const file of await listLogs(fs, logDir)) {
+    if (life.isGapBefore(file.zxid)) {
+      life.goOn(file.zxid, await stateBefore(fs, dir, path, file.zxid));
+    }
     const reader = await LogReader.open(fs, file);
     try {
       await reader.read((entry) => life.see(entry));
@@ -72,7 +74,7 @@ async function stateBefore(
   zxid: bigint,
 ): Promise<NodeState | null | undefined> {
   if (zxid === 1n) return builtIn.has(path) ? emptyNode : null;
-  const older = (await listSnapshots(fs, dir)).filter((snapshot) => snapshot.zxid < zxid);
+  const older = (await listSnapshots(fs, dir)).filter((snapshot) => mayFollow(zxid, snapshot.zxid));
   for (const snapshot of older) {
     const acls = new Map<number, Acl[]>();
     let state: NodeState | null = null;
@@ -101,18 +103,27 @@ class NodeLife {
   readonly #path: string;
   readonly #onChange: (change: PathChange) => void;
   #state: NodeState | null | undefined;
+  #lastZxid: bigint | undefined;
 
-  constructor(
-    path: string,
-    state: NodeState | null | undefined,
-    onChange: (change: PathChange) => void,
-  ) {
+  constructor(path: string, onChange: (change: PathChange) => void) {
     this.#path = path;
-    this.#state = state;
     this.#onChange = onChange;
   }
 
+  /** What happened since the last txn is not all told, so that nothing is known of the node. */
+  isGapBefore(zxid: bigint): boolean {
+    const last = this.#lastZxid;
+    return last === undefined || (zxid > last && !mayFollow(zxid, last));
+  }
+
+  goOn(zxid: bigint, state: NodeState | null | undefined): void {
+    this.#lastZxid = zxid - 1n;
+    this.#state = state;
+  }
+
   see(entry: LogEntry): void {
+    if (this.isGapBefore(entry.zxid)) this.#state = undefined;
+    this.#lastZxid = entry.zxid;
     const txn = describeEntry(entry);
     if (txn.body.type !== 'multi') this.#apply(txn, txn.body, null);
     for (const [part, body] of txn.parts.entries()) this.#apply(txn, body, part);

@@ -58,7 +58,7 @@ export type {
   ZxidDigest,
 } from './snapshot-format.ts';
 export { readSnapshot, type SnapshotSummary } from './snapshot-reader.ts';
-export type { InflateLimits } from './snapshot-source.ts';
+export { compressionOf, type InflateLimits } from './snapshot-source.ts';
 export {
   type SnapshotContent,
   type SnapshotWriterOptions,
@@ -72,3 +72,4 @@ export {
   type ZxidRange,
   zxidText,
 } from './storage-error.ts';
+export { mayFollow } from './zxids.ts';

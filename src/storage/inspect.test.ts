@@ -117,6 +117,39 @@ describe('the history of a path', () => {
     expect(changes[0]!.before).toBeUndefined();
   });
 
+  test('behind a gap it goes on from the snapshot there, and knows nothing without one', async () => {
+    const fs = await logged(
+      txn(1, 'createSession', { timeOut: 4_000 }),
+      txn(2, 'create', create('/a', 'one')),
+    );
+    const later = new LogWriter({ folder, lastZxid: 9n, fs, preallocBytes: 0 });
+    await later.append([
+      txn(10, 'setData', { path: '/a', data: Buffer.from('ten'), version: 5 }),
+      txn(11, 'setData', { path: '/a', data: Buffer.from('eleven'), version: 6 }),
+    ]);
+    await later.close();
+    const toldBefore = async () => {
+      const changes: PathChange[] = [];
+      await pathHistory(folder, folder, '/a', (change) => changes.push(change), fs);
+      return changes.map((change) => change.before && String(change.before.data));
+    };
+
+    const unknown = await toldBefore();
+    for (const [zxid, data] of [
+      [5n, 'five'],
+      [9n, 'nine'],
+    ] as const) {
+      const head = { zxid, sessions: new Map(), acls: new Map() };
+      const nodes = [{ path: '/a', data: Buffer.from(data), acl: -1, stat }];
+      await writeSnapshot({ ...head, nodes }, { folder, fs });
+    }
+
+    expect(unknown).toEqual([null, undefined, 'ten']);
+    expect(await toldBefore()).toEqual([null, 'nine', 'ten']);
+    await fs.remove(at('snapshot.9'));
+    expect(await toldBefore()).toEqual([null, undefined, 'ten']);
+  });
+
   test('a dump names the parts of a multi', async () => {
     const dumped: DescribedTxn[] = [];
 
@@ -186,4 +219,25 @@ test('the difference of two snapshots is told by node and field', async () => {
     { path: 'session 0x2', kind: 'added', fields: [] },
     { path: 'session 0x1', kind: 'removed', fields: [] },
   ]);
+});
+
+test('what only a larger jute.maxbuffer can have written is not called damage alone', async () => {
+  const fs = new SimulatedDisk();
+  const node = { path: '/a', data: Buffer.alloc(3_000_000, 'x'), acl: -1, stat };
+  const head = { zxid: 1n, sessions: new Map(), acls: new Map() };
+  await writeSnapshot({ ...head, nodes: [node] }, { folder, fs });
+  const log = new LogWriter({ folder, lastZxid: 1n, fs, preallocBytes: 0 });
+  await log.append(createTxns(2, 3));
+  await log.close();
+  const file = await fs.open(at('log.2'), 'write');
+  const length = Buffer.alloc(4);
+  length.writeInt32BE(3_000_000);
+  await file.write(length, 16 + 8);
+  await file.close();
+
+  const { snapshots, logs } = await verifyDirectory(folder, folder, fs);
+
+  for (const { fault } of [...snapshots, ...logs]) {
+    expect(fault).toMatch(/of 3000000, where 2097150 at most are read: .* raised jute\.maxbuffer/);
+  }
 });

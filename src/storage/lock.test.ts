@@ -9,6 +9,7 @@ import {
   statSync,
   writeFileSync,
 } from 'node:fs';
+import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
@@ -60,6 +61,30 @@ describe('the lock (D12)', { timeout: 60_000 }, () => {
 
     expect(readdirSync(dir).length).toBe(1);
     await lock.release();
+  });
+
+  test('one that is stopped blocks however many have asked it', async () => {
+    const { child } = await startHolder(dir);
+    child.kill('SIGSTOP');
+    const address = join(dir, readdirSync(dir)[0]!);
+    const knock = () =>
+      new Promise<string | undefined>((resolve) => {
+        const socket = connect(address, () => socket.destroy());
+        let code: string | undefined;
+        socket.on('error', (error: NodeJS.ErrnoException) => {
+          code = error.code;
+        });
+        socket.on('close', () => resolve(code));
+      });
+    let refused: string | undefined;
+    for (let i = 0; i < 5_000 && refused === undefined; i++) refused = await knock();
+
+    const second = await lockDirectory(dir).catch((error) => error);
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+
+    expect(second).toMatchObject({ code: 'IN_USE' });
+    expect(readdirSync(dir)).toHaveLength(1);
   });
 
   test('of several that start at once on a dead lock at most one gets it', async () => {

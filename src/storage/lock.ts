@@ -28,6 +28,11 @@ const lockPrefix = `${ownPrefix}lock.`;
 /** What a socket's address has room for; less on other systems than on Linux. */
 const addressBytesMax = 100;
 const askTimeoutMs = 1_000;
+/**
+ * What says that nobody listens. No other error does: one that is stopped may have as many callers
+ * waiting as its kernel keeps (EAGAIN), and we may be out of files, or not allowed to ask.
+ */
+const nobodyCodes: readonly unknown[] = ['ECONNREFUSED', 'ENOENT', 'ENOTSOCK'];
 
 export interface DirectoryLock extends AsyncDisposable {
   release(): Promise<void>;
@@ -44,6 +49,7 @@ export async function lockDirectory(folder: string): Promise<DirectoryLock> {
     const server = await listen(address(next)).catch((cause) => {
       if (cause.code === 'EADDRINUSE') throw inUse(folder, null);
       throw new StorageError('UNSAFE_DIRECTORY', `no lock could be made: ${cause}`, {
+        cause,
         file: folder,
       });
     });
@@ -79,16 +85,15 @@ async function refuseIfAlive(folder: string, address: (n: number) => string, own
 function ask(address: string): Promise<number | null> {
   return new Promise((resolve) => {
     const socket = connect(address);
-    let isAlive = false;
+    // A stopped process accepts no connection, but its kernel does: it counts as alive.
+    let isAlive = true;
     let answer = '';
-    // A stopped process accepts no connection, but its kernel does: connected is alive.
-    socket.on('connect', () => {
-      isAlive = true;
-    });
     socket.on('data', (bytes) => {
       answer += bytes;
     });
-    socket.on('error', () => {});
+    socket.on('error', ({ code }: NodeJS.ErrnoException) => {
+      isAlive = !nobodyCodes.includes(code);
+    });
     socket.setTimeout(askTimeoutMs, () => socket.destroy());
     socket.on('close', () => resolve(isAlive ? Number(answer) || 0 : null));
   });

@@ -31,6 +31,12 @@ export const endOfEntry = 0x42;
 export const txnBytesMax = 2 * frameBytesMax;
 export const txnBytesMin = TxnHeader.width;
 
+/** What is said of a length that can't be. One that is too long need not be damage: nothing is to be salvaged then. */
+export function lengthFault(what: string, length: number): string {
+  if (length <= txnBytesMax) return `${what} of ${length}`;
+  return `${what} of ${length}, where ${txnBytesMax} at most are read: it is damaged, or a server with a raised jute.maxbuffer wrote it`;
+}
+
 /** Where the zxid stands in a TxnHeader: behind clientId and cxid. */
 const zxidOffset = 12;
 

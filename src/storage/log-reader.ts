@@ -20,6 +20,7 @@ import {
   entryHeadBytes,
   faultOfEntry,
   LogEntry,
+  lengthFault,
   txnBytesMax,
   txnBytesMin,
 } from './log-entry.ts';
@@ -56,7 +57,7 @@ export class LogReader {
     this.#file = file;
     this.#source = source;
     this.#size = size;
-    this.#markOffset = mark && (mark.log === file.zxid ? mark.offset : 0);
+    this.#markOffset = mark?.log === file.zxid ? mark.offset : null;
   }
 
   static async open(fs: FileSystem, file: LogFile, mark: Mark | null = null): Promise<LogReader> {
@@ -135,7 +136,7 @@ export class LogReader {
     const here = this.#bytes.length - this.#at;
     if (here < entryHeadBytes) return entryHeadBytes;
     const length = this.#bytes.readInt32BE(this.#at + 8);
-    if (length < txnBytesMin || length > txnBytesMax) return `an entry of length ${length}`;
+    if (length < txnBytesMin || length > txnBytesMax) return lengthFault('an entry', length);
     if (here < length + entryBytesAround) return length + entryBytesAround;
     const fault = faultOfEntry(this.#bytes, this.#at, length);
     if (fault !== null) return fault;

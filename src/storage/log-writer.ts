@@ -8,8 +8,8 @@
  * In: txns in the order of their zxid. Out: a promise per batch, kept once the batch is on disk.
  *
  * Group commit: while one batch is being synced the next ones collect, and then go out together, in
- * one write and one sync. A new file's header and name are on disk before the first batch is written,
- * so a file without a header held nothing that anybody was told of.
+ * one write and one sync. A new file's header and name, and the mark for it (durable-mark.ts), are on
+ * disk before the first batch is written, so a file without a header held nothing that anybody was told of.
  *
  * A write or sync that fails is final. The kernel drops what it could not write and calls the pages
  * clean, so that a second sync would succeed and mean nothing.
@@ -287,6 +287,7 @@ export class LogWriter {
     if (unsafeNoFsync) return;
     await file.sync();
     await this.#fs.syncFolder(folder);
+    await this.#mark?.begin({ log: zxid, offset: logHeaderBytes });
   }
 
   async #finishFile(): Promise<void> {

@@ -212,7 +212,7 @@ describe('group commit', () => {
     expect(log.pendingBytes).toBe(0);
   });
 
-  test('a new file is synced, name and header, before the first batch is written', async () => {
+  test('a new file is synced, name, header and mark, before the first batch is written', async () => {
     const fs = new SimulatedDisk();
     const log = logOf(fs);
     const ops: string[] = [];
@@ -226,6 +226,8 @@ describe('group commit', () => {
       'write log.1',
       'sync log.1',
       'syncFolder version-2',
+      'write .drover-mark',
+      'sync .drover-mark',
       'write log.1',
       'sync log.1',
     ]);

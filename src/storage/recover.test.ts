@@ -367,6 +367,14 @@ describe('what only the mark can tell', () => {
     await expect(start(unmarked(holed))).rejects.toMatchObject({ code: 'DAMAGED_LOG' });
   });
 
+  test('nothing of a log that Apache began behind it: a hole in that one is damage', async () => {
+    const ours = await logs([1], 20);
+    const theirs = unmarked(await logs([21], 60));
+    const holed = changed(all(ours, theirs), 'log.15', zeroed(2560, 3072));
+
+    await expect(start(holed)).rejects.toMatchObject({ code: 'DAMAGED_LOG', file: at('log.15') });
+  });
+
   test('a mark that can not be read claims nothing', async () => {
     const files = changed(await logs([1], 9), markName, flipped(20, 1));
 
@@ -375,6 +383,16 @@ describe('what only the mark can tell', () => {
 });
 
 describe('salvage', () => {
+  test('leaves what starts again, also where a log behind the damage holds nothing', async () => {
+    const damaged = changed(await logs([1], 7), 'log.1', zeroed(offsetOf(4), offsetOf(6)));
+    const files = all(damaged, await snapshot(10), new Map([[at('log.8'), Buffer.alloc(0)]]));
+
+    const { fs, recovered } = await start(files, { salvage: true });
+    const again = await start(fs.contents());
+
+    expect([recovered.lastZxid, again.recovered.lastZxid]).toEqual([10n, 10n]);
+  });
+
   test('goes on from the whole part, says what it gave up, and puts it aside', async () => {
     const damaged = changed(await logs([1, 11], 20), 'log.1', zeroed(offsetOf(4), offsetOf(6)));
 

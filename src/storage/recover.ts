@@ -20,6 +20,7 @@ import { type LogFile, listLogs, listSnapshots, type SnapshotFile } from './file
 import { type FileSystem, realFileSystem } from './file-system.ts';
 import type { LogEntry } from './log-entry.ts';
 import { LogReader, type LogSummary } from './log-reader.ts';
+import { logHeaderBytes } from './log-writer.ts';
 import type {
   Notice,
   NoticeKind,
@@ -84,15 +85,19 @@ class Recovery {
   async run(): Promise<Recovered> {
     const all = await listLogs(this.#fs, this.#logDir);
     const mark = await readMark(this.#fs, this.#logDir);
-    if (mark !== null && mark.log > 0n)
-      this.#prove(mark.log, 'it was marked durable', this.#logDir);
+    if (mark !== null && mark.log > 0n) {
+      // At the start of a log it says what that goes on from, and nothing of what is in it.
+      const isBegun = mark.offset > logHeaderBytes;
+      this.#prove(isBegun ? mark.log : mark.log - 1n, 'it was marked durable', this.#logDir);
+    }
     const empty = await this.#emptyLogs(all, mark);
+    const filled = all.slice(0, all.length - empty.length);
     await this.#readSnapshot();
     try {
-      await this.#readLogs(this.#needed(all.slice(0, all.length - empty.length)), mark);
+      await this.#readLogs(this.#needed(filled), mark);
       this.#checkEvidence();
     } catch (error) {
-      await this.#salvage(error, all);
+      await this.#salvage(error, filled);
     }
     if (!this.#options.readOnly) await this.#settle(empty);
     return {
@@ -237,7 +242,8 @@ class Recovery {
     if (!isLoss || !hasBase || !this.#options.salvage || this.#options.readOnly) throw error;
     const cut = { lastZxid: this.#lastZxid, logs, snapshots: this.#damagedSnapshots };
     const aside = await putAside(this.#fs, this.#logDir, this.#dir, cut);
-    const message = `went on from ${zxidText(this.#lastZxid)}; ${aside.join(', ')} put aside`;
+    const kept = aside.length === 0 ? '' : `; ${aside.join(', ')} put aside`;
+    const message = `went on from ${zxidText(this.#lastZxid)}${kept}`;
     this.#notice('salvaged', error.file ?? '', `${message}: ${error.message}`, error);
   }
 
@@ -245,7 +251,7 @@ class Recovery {
     const tail = this.#logs.at(-1);
     const isSalvaged = this.#notices.some(({ kind }) => kind === 'salvaged');
     const left = await settle(this.#fs, this.#logDir, this.#dir, {
-      empty: isSalvaged ? [] : empty,
+      empty,
       // What a snapshot on disk holds need not be made durable again.
       tail: tail === undefined || isSalvaged || this.#isCovered(tail) ? null : tail,
     });

@@ -11,7 +11,7 @@ import { Acl, FileHeader, StatPersisted } from '../protocol/index.ts';
 import { adler32, adlerStart } from './adler32.ts';
 import type { SnapshotFile } from './file-names.ts';
 import type { FileSystem } from './file-system.ts';
-import { txnBytesMax } from './log-entry.ts';
+import { lengthFault, txnBytesMax } from './log-entry.ts';
 import {
   type EncodedParts,
   endPath,
@@ -215,7 +215,8 @@ class SnapshotParser {
   #lengthAt(ahead: number): number {
     const length = this.#bytes.readInt32BE(this.#at + ahead);
     if (length === -1) return 0;
-    if (length < 0 || length > txnBytesMax) throw new ProtocolError(`a length of ${length}`);
+    if (length < 0 || length > txnBytesMax)
+      throw new ProtocolError(lengthFault('a length', length));
     return length;
   }
 

@@ -7,7 +7,7 @@
 
 import { Readable } from 'node:stream';
 import { createGunzip } from 'node:zlib';
-import type { SnapshotFile } from './file-names.ts';
+import type { Compression, SnapshotFile } from './file-names.ts';
 import type { StoredFile } from './file-system.ts';
 import { unsnappy } from './snappy.ts';
 import { StorageError } from './storage-error.ts';
@@ -24,6 +24,12 @@ const inflateRatioMaxDefault = 200;
 /** A ratio says little about a small file, and a small file does little harm. */
 const ratioCountsFromBytes = 64 * 1024 ** 2;
 const chunkBytes = 1024 * 1024;
+
+/** How a file is compressed by its first eight bytes, whatever its name says. */
+export function compressionOf(head: Buffer): Compression {
+  if (head.toString('latin1', 0, 2) === '\x1f\x8b') return 'gzip';
+  return head.toString('latin1', 1, 7) === 'SNAPPY' ? 'snappy' : 'none';
+}
 
 export async function* snapshotBytes(
   snapshot: SnapshotFile,

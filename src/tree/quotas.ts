@@ -15,36 +15,47 @@ export const statsName = 'zookeeper_stats';
 export const limitsPath = (path: string): string => `${quotaRoot}${path}/${limitsName}`;
 export const statsPath = (path: string): string => `${quotaRoot}${path}/${statsName}`;
 
+/** Longs, as Java's: whoever writes the text may choose any. */
 export interface QuotaText {
-  readonly count: number;
-  readonly bytes: number;
-  readonly countHardLimit: number;
-  readonly byteHardLimit: number;
+  readonly count: bigint;
+  readonly bytes: bigint;
+  readonly countHardLimit: bigint;
+  readonly byteHardLimit: bigint;
   /** Every key but count and bytes, known or not: they stay when usage is counted on. */
-  readonly others: ReadonlyMap<string, number>;
+  readonly others: ReadonlyMap<string, bigint>;
 }
 
-const none: ReadonlyMap<string, number> = new Map();
+const none: ReadonlyMap<string, bigint> = new Map();
 const noQuota: QuotaText = {
-  count: -1,
-  bytes: -1,
-  countHardLimit: -1,
-  byteHardLimit: -1,
+  count: -1n,
+  bytes: -1n,
+  countHardLimit: -1n,
+  byteHardLimit: -1n,
   others: none,
 };
+
+/** As Long.parseLong: undefined where that throws. */
+function javaLong(text: string): bigint | undefined {
+  if (!/^[+-]?0*\d{1,19}$/.test(text)) return undefined;
+  const digits = BigInt(text.replace(/^[+-]?0*(?=\d)/, ''));
+  const value = text.startsWith('-') ? -digits : digits;
+  return BigInt.asIntN(64, value) === value ? value : undefined;
+}
 
 /** Null for a text that StatsTrack would throw at. */
 export function parseQuota(data: Buffer | null): QuotaText | null {
   if (data === null) return null;
   const text = data.toString('utf8').replace(/[,;]+$/, '');
   if (text === '') return noQuota;
-  const values = new Map<string, number>();
+  const values = new Map<string, bigint>();
   for (const pair of text.split(/[,;]+/)) {
     const [key, value] = pair.replace(/=+$/, '').split('=');
-    if (value === undefined || !/^([+-]?\d+)?$/.test(value)) return null;
-    values.set(key!, value === '' ? -1 : Number(value));
+    if (value === undefined) return null;
+    const long = value === '' ? -1n : javaLong(value);
+    if (long === undefined) return null;
+    values.set(key!, long);
   }
-  const get = (key: string) => values.get(key) ?? -1;
+  const get = (key: string) => values.get(key) ?? -1n;
   const quota = {
     count: get('count'),
     bytes: get('bytes'),
@@ -61,9 +72,11 @@ export function readQuota(data: Buffer | null): QuotaText {
   return parseQuota(data) ?? noQuota;
 }
 
-export function usageText(count: number, bytes: number, others = none): Buffer {
+/** Sums that no long holds turn over, as in Java: it has to be able to read the text again. */
+export function usageText(count: bigint, bytes: bigint, others = none): Buffer {
   const more = [...others.keys()].sort().map((key) => `;${key}=${others.get(key)}`);
-  return Buffer.from(`count=${count},bytes=${bytes}${more.length > 0 ? '=' : ''}${more.join('')}`);
+  const sums = `count=${BigInt.asIntN(64, count)},bytes=${BigInt.asIntN(64, bytes)}`;
+  return Buffer.from(`${sums}${more.length > 0 ? '=' : ''}${more.join('')}`);
 }
 
 /** The paths that have limits, and which of them stands above a given path. */

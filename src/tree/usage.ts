@@ -47,7 +47,10 @@ export class Usage {
     const node = this.#nodes.find(statsPath(quota));
     if (node === noNode) return;
     const usage = readQuota(this.#nodes.dataOf(node));
-    this.#set(node, usageText(usage.count + count, usage.bytes + bytes, usage.others));
+    this.#set(
+      node,
+      usageText(usage.count + BigInt(count), usage.bytes + BigInt(bytes), usage.others),
+    );
   }
 
   /** All nodes came from a snapshot: finds the quotas among them, and counts. */
@@ -76,7 +79,7 @@ export class Usage {
       bytes += nodes.dataBytes(node);
       for (const child of nodes.childrenOf(node)) open.push(child);
     }
-    this.#set(stats, usageText(count, bytes));
+    this.#set(stats, usageText(BigInt(count), BigInt(bytes)));
   }
 
   #set(node: number, text: Buffer): void {

@@ -1,11 +1,14 @@
 /** Copies, mirrors, backups and restores by the command line, on ours and on Apache's. */
 
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { backupTree } from '../../src/cli/backup.ts';
+import { TreeFileWriter } from '../../src/cli/tree-file.ts';
 import { type Client, openAcl } from '../../src/client/index.ts';
 import { runInProcess } from '../cli-run.ts';
 import { startZk, type Zk } from '../zk.ts';
@@ -311,6 +314,37 @@ test('a tree that never stands still gives a backup that says so', async () => {
   expect(JSON.parse(readFileSync(file, 'utf8'))[0].zxid).toBeNull();
 });
 
+test('a backup of a whole server goes back below a path too, without its quotas', async () => {
+  const file = join(dir, 'all.json');
+  const writer = await TreeFileWriter.open(file, { kind: 'backup', root: '/' });
+  for (const path of ['/', '/a', '/zookeeper/quota/a', '/zookeeper/quota/a/zookeeper_limits']) {
+    await writer.node({ path, data: null, mode: 'persistent' });
+  }
+  await writer.commit();
+
+  const restored = await runInProcess(zk.address, ['restore', file, '/below']);
+  const again = await runInProcess(zk.address, ['restore', file]);
+  const folder = await runInProcess(zk.address, ['cp', `json://${file}`, `file://${dir}/tree`]);
+  const client = await zk.connect();
+
+  expect([restored.code, again.code, folder.code]).toEqual([0, 0, 0]);
+  expect(restored.err).toContain('2 nodes of quotas were left out');
+  expect(await client.children('/below')).toEqual(['a']);
+});
+
+test('somebody’s node that is called as the server’s own is copied', async () => {
+  const client = await zk.connect();
+  for (const path of ['/from', '/from/zookeeper', '/from/zookeeper/quota']) {
+    await client.create(path);
+  }
+  await client.create('/from/zookeeper/quota/a');
+
+  const copied = await runInProcess(zk.address, ['cp', '/from', '/to']);
+
+  expect(copied.code).toBe(0);
+  expect(await client.children('/to/zookeeper/quota')).toEqual(['a']);
+});
+
 test('a file that can not be written is no refusal of the server', async () => {
   const file = join(dir, 'none', 'tree.json');
 
@@ -319,4 +353,26 @@ test('a file that can not be written is no refusal of the server', async () => {
 
   expect([backup.code, copy.code]).toEqual([4, 4]);
   for (const { err } of [backup, copy]) expect(err).toMatch(/^drover: ENOENT: .*tree\.json/);
+});
+
+test('a backup whose disk was full for a moment is none', async () => {
+  const client = await zk.connect();
+  await client.create('/from', { data: 'x'.repeat(900_000) });
+  const file = join(dir, 'backup.json.gz');
+  const main = join(import.meta.dirname, '../../src/cli/main.ts');
+  const words = ['--import', import.meta.resolve('tsx'), main, 'backup', file, '/from'];
+
+  // What is compressed is short enough, what it is made of is not.
+  const limited = spawn(
+    'sh',
+    ['-c', 'ulimit -f 800; exec "$@"', 'sh', process.execPath, ...words],
+    {
+      env: { PATH: process.env.PATH!, HOME: dir, DROVER_SERVER: zk.directAddress },
+      stdio: 'ignore',
+    },
+  );
+  const [code] = await once(limited, 'exit');
+
+  expect(code).toBe(4);
+  expect(readdirSync(dir).filter((name) => name.startsWith('backup'))).toEqual([]);
 });

@@ -1,0 +1,40 @@
+import { expect, test, vi } from 'vitest';
+import { openAcl } from '../protocol/index.ts';
+import { MovableClock } from '../testing/index.ts';
+import { Tree } from '../tree/index.ts';
+import { Reaper } from './reaper.ts';
+
+const nodes = 50_000;
+
+/** Nodes that live for a second. */
+function grown(wallMs: number): Tree {
+  const tree = new Tree({ extendedTypes: true });
+  for (let i = 0; i < nodes; i++) {
+    const head = { clientId: 1n, cxid: 1, zxid: i + 1, timeMs: wallMs };
+    const txn = { path: `/${i}`, data: null, acl: [...openAcl], parentCVersion: -1, ttl: 1_000n };
+    tree.apply(head, { type: 'createTTL', txn });
+  }
+  return tree;
+}
+
+test('many nodes are looked at bit by bit, all of them, and again after a while', async () => {
+  const clock = new MovableClock();
+  const tree = grown(clock.wallMs());
+  const find = vi.spyOn(tree, 'find');
+  const gone: string[] = [];
+  const options = { intervalMs: 60_000, perMinuteMax: 40_000, neverUsedMs: 0 };
+  const reaper = new Reaper(tree, clock, options, (path) => gone.push(path));
+  reaper.start();
+
+  clock.advance(60_000);
+  expect(find.mock.calls.length).toBeLessThan(nodes / 4);
+  while (gone.length < 40_000) await new Promise(setImmediate);
+  await new Promise(setImmediate);
+  expect(new Set(gone).size).toBe(40_000);
+
+  clock.advance(60_000);
+  reaper.stop();
+  await new Promise(setImmediate);
+  await new Promise(setImmediate);
+  expect(gone.length).toBeLessThan(60_000);
+});

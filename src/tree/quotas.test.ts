@@ -1,0 +1,25 @@
+import { expect, test } from 'vitest';
+import { parseQuota, usageText } from './quotas.ts';
+
+const max = '9223372036854775807';
+
+test.each([
+  ['count=1,bytes=2', 1n],
+  [`count=${max}`, 2n ** 63n - 1n],
+  ['count=-9223372036854775808', -(2n ** 63n)],
+  [`count=+${'0'.repeat(100_000)}7`, 7n],
+  ['count=9223372036854775808', undefined],
+  ['count=-9223372036854775809', undefined],
+  [`count=${'9'.repeat(100_000)}`, undefined],
+  ['count=1.5', undefined],
+])('%.40s has the count that Java reads: %s', (text, count) => {
+  expect(parseQuota(Buffer.from(text))?.count).toBe(count);
+});
+
+test('usage stays what Java can read, to the last digit', () => {
+  const usage = parseQuota(Buffer.from(`count=${max},bytes=9007199254740993=;other=${max}`))!;
+
+  expect(usageText(usage.count + 1n, usage.bytes + 1n, usage.others).toString()).toBe(
+    `count=-9223372036854775808,bytes=9007199254740994=;other=${max}`,
+  );
+});
