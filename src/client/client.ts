@@ -89,7 +89,7 @@ export interface ReconfigOptions extends CallOptions {
 export interface ClientEvents {
   /** Every change of the session's state, with the one before. */
   state: [state: SessionState, previous: SessionState];
-  /** A session has begun: the first, or, with `renew`, the one after an expiry. */
+  /** A session has begun: the first, or one after the end of another, with `renew` or behind a read-only server. */
   session: [session: { readonly sessionId: bigint; readonly isFirst: boolean }];
 }
 
@@ -131,7 +131,10 @@ export class Client extends EventEmitter<ClientEvents> {
     return state.name === 'connected' || state.name === 'suspended' ? state.identity : undefined;
   }
 
-  /** Aborts at the moment from which the current session may be over, and with it what it holds. */
+  /**
+   * Aborts at the moment from which the current session may be over, and with it what it holds. The next
+   * session has another.
+   */
   get sessionSignal(): AbortSignal {
     return this.#core.session.signal;
   }
@@ -230,7 +233,7 @@ export class Client extends EventEmitter<ClientEvents> {
    * that it is made once: `_c_<uuid>-name`, as Curator does.
    */
   createProtected(path: string, options: ProtectedOptions = {}): Promise<Created> {
-    return createProtected(this, path, options);
+    return createProtected(this, path, options, this.#core.clock);
   }
 
   async delete(path: string, options: VersionOptions = {}): Promise<void> {
@@ -247,7 +250,7 @@ export class Client extends EventEmitter<ClientEvents> {
 
   /** Deletes a node for certain, through lost links. Gone already is fine. */
   discard(path: string, options: VersionOptions = {}): Promise<void> {
-    return discard(this, path, options);
+    return discard(this, path, options, this.#core.clock);
   }
 
   /** Null when there is none; then a watch tells of its creation. */

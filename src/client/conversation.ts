@@ -14,12 +14,21 @@ import {
   SetWatches2,
   specialXids,
   WatcherEvent,
+  wireOf,
   ZkError,
 } from '../protocol/index.ts';
-import { type Clock, type Deferred, deferred, type Timer, wakefulness } from '../support/index.ts';
+import {
+  Backoff,
+  type Clock,
+  type Deferred,
+  deferred,
+  type Timer,
+  wakefulness,
+} from '../support/index.ts';
 import type { AuthInfo } from './auth.ts';
 import type { Calls } from './calls.ts';
 import { hostText } from './connection-string.ts';
+import { refusals } from './refusals.ts';
 import type { SeenZxid } from './seen-zxid.ts';
 import type { Transport } from './transport.ts';
 import type { Listener, WatchEvent, Watches } from './watches.ts';
@@ -44,6 +53,9 @@ const awakeMs = 0.1;
 /** With more of them a server has work for longer, and may need the core, unless it answers many at a time. */
 const awakeInFlightMax = 4;
 const awakeShareMin = 1 / 4;
+/** So often a server may refuse to set watches again; then another is looked for. */
+const refusalsMax = 10;
+const refusalErrs: ReadonlySet<number> = new Set(refusals.map(wireOf));
 /** At least this often, so that a server with long timeouts still hears from us and we from it. */
 const pingIntervalMaxMs = 10_000;
 
@@ -59,8 +71,13 @@ export class Conversation {
   #heardMs: number;
   /** How many were answered by what came last. */
   #answered = 0;
-  /** Requests that set watches again and are not answered. */
-  #settingLeft = 0;
+  /** Requests that set watches again and are not answered, in their order. */
+  readonly #setting: SetWatches2[] = [];
+  /** Those of them that were refused, and are to be sent once more. */
+  readonly #refused: SetWatches2[] = [];
+  #refusals = 0;
+  readonly #refusalBackoff = new Backoff({ firstMs: 50, maxMs: 5_000 });
+  #refusalTimer: Timer | undefined;
   #sentMs: number;
   /** When each ping left that is not answered. A pong says nothing of the pings after its own. */
   readonly #pingsSentMs: number[] = [];
@@ -89,17 +106,8 @@ export class Conversation {
     }
     const { seen, watches } = this.#options;
     seen.beginSetting();
-    for (const request of watches.requests(seen.toldZxid)) {
-      this.#settingLeft += 1;
-      const hasPersistent =
-        request.persistentWatches.length + request.persistentRecursiveWatches.length > 0;
-      // 3.5 has only the older op, which is enough for the older kinds.
-      const { code } = hasPersistent ? ops.setWatches2 : ops.setWatches;
-      this.#write(specialXids.setWatches, code, () =>
-        (hasPersistent ? SetWatches2 : SetWatches).write(this.transport.writer, request),
-      );
-    }
-    if (this.#settingLeft === 0) seen.endSetting();
+    for (const request of watches.requests(seen.toldZxid)) this.#setWatches(request);
+    if (this.#setting.length === 0) seen.endSetting();
     this.transport.flushSoon();
     this.sendSoon();
     this.#schedule();
@@ -137,6 +145,7 @@ export class Conversation {
   end(reason: Error): void {
     this.#isOver = true;
     this.#timer?.cancel();
+    this.#refusalTimer?.cancel();
     for (const reply of this.#authReplies.splice(0)) {
       reply.reject(new ZkError('CONNECTION_LOSS', { op: 'auth', cause: reason }));
     }
@@ -160,7 +169,7 @@ export class Conversation {
       this.#answered += 1;
     } else if (xid === specialXids.ping) sentMs = this.#pingsSentMs.shift() ?? sentMs;
     else if (xid === specialXids.auth) this.#authReplied(err);
-    else if (xid === specialXids.setWatches) this.#watchesSet();
+    else if (xid === specialXids.setWatches) this.#watchesSet(err);
     else {
       throw new ProtocolError(`a reply with xid ${xid}, which no request has`);
     }
@@ -185,9 +194,40 @@ export class Conversation {
     onEvent(watches.take(type, event.path), { type, path: event.path, zxid });
   }
 
-  #watchesSet(): void {
-    this.#settingLeft -= 1;
-    if (this.#settingLeft === 0) this.#options.seen.endSetting();
+  #setWatches(request: SetWatches2): void {
+    this.#setting.push(request);
+    const hasPersistent =
+      request.persistentWatches.length + request.persistentRecursiveWatches.length > 0;
+    // 3.5 has only the older op, which is enough for the older kinds.
+    const { code } = hasPersistent ? ops.setWatches2 : ops.setWatches;
+    this.#write(specialXids.setWatches, code, () =>
+      (hasPersistent ? SetWatches2 : SetWatches).write(this.transport.writer, request),
+    );
+  }
+
+  /** One that an overloaded server refuses is asked for again: else its listeners would be deaf on this link. */
+  #watchesSet(err: number): void {
+    const request = this.#setting.shift();
+    if (request !== undefined && refusalErrs.has(err)) {
+      this.#refused.push(request);
+      if (this.#refusalTimer === undefined) {
+        const delayMs = this.#refusalBackoff.next();
+        this.#refusalTimer = this.#options.clock.after(delayMs, () => this.#setRefused());
+      }
+    }
+    if (this.#setting.length + this.#refused.length === 0) this.#options.seen.endSetting();
+  }
+
+  #setRefused(): void {
+    this.#refusalTimer = undefined;
+    this.#refusals += 1;
+    if (this.#refusals > refusalsMax) {
+      const host = hostText(this.transport.endpoint.host);
+      this.transport.close(new Error(`${host} refuses to set the watches again`));
+      return;
+    }
+    for (const request of this.#refused.splice(0)) this.#setWatches(request);
+    this.transport.flush();
   }
 
   #authReplied(err: number): void {

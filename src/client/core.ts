@@ -6,7 +6,6 @@
  * the outcome. When the session expires and another is asked for, this is where it begins.
  */
 
-import { setMaxListeners } from 'node:events';
 import {
   isWithin,
   type OpName,
@@ -31,6 +30,9 @@ export interface CallOptions {
   readonly timeoutMs?: number;
 }
 
+/** For what has to go on through any outage that its session does, whatever deadline calls have. */
+export const unbounded = { timeoutMs: Number.POSITIVE_INFINITY } as const;
+
 export interface CoreHooks {
   onState(state: SessionState, previous: SessionState): void;
   /** A new session has begun. */
@@ -50,6 +52,8 @@ export class Core {
   readonly #ended = new Set<() => void>();
   #session: Session;
   #sessions = 0;
+  /** Whether a server ever had us. */
+  #hasBegun = false;
   #isClosed = false;
 
   constructor(settings: Settings, auth: AuthInfo[], hooks: CoreHooks) {
@@ -194,10 +198,10 @@ export class Core {
     const isFirst = this.#sessions === 0;
     this.#sessions += 1;
     const { identity, ...fresh } = this.settings.session;
-    const session = new Session(
+    return new Session(
       isFirst ? { ...fresh, identity } : fresh,
       {
-        onState: (state, previous) => this.#moved(state, previous, isFirst),
+        onState: (state, previous) => this.#moved(state, previous),
         onEvent: (listeners, event) =>
           this.tell(listeners, { ...event, path: this.toClient(event.path) }),
         traceConnect,
@@ -205,12 +209,12 @@ export class Core {
       this.watches,
       this.#auth,
     );
-    setMaxListeners(0, session.signal);
-    return session;
   }
 
-  #moved(state: SessionState, previous: SessionState, isFirst: boolean): void {
+  #moved(state: SessionState, previous: SessionState): void {
     if (state.name === 'connected') {
+      const isFirst = !this.#hasBegun;
+      this.#hasBegun = true;
       // A server without a quorum hands out ids of its own: behind it the real session is a new one.
       const before = 'identity' in previous ? previous.identity.sessionId : undefined;
       const isNew = before !== state.identity.sessionId;

@@ -55,10 +55,15 @@ function refusalOf(err: number): ZkError {
 }
 
 /** What a link that is closed instead of an answer most likely means. */
-function silence({ lastZxidSeen, sessionId }: Infer<typeof ConnectRequest>): string {
-  return sessionId !== 0n && lastZxidSeen > 0n
-    ? `closed the connection without an answer: its data is probably older than what this session has seen (zxid 0x${lastZxidSeen.toString(16)}), as after a restore from a backup or with an empty data directory`
-    : 'closed the connection without an answer: too many connections, a server that is not ready, or a TLS port';
+function silence({ lastZxidSeen, sessionId, readOnly }: Infer<typeof ConnectRequest>): string {
+  if (sessionId === 0n || lastZxidSeen === 0n) {
+    return 'closed the connection without an answer: too many connections, a server that is not ready, or a TLS port';
+  }
+  const older = `its data is probably older than what this session has seen (zxid 0x${lastZxidSeen.toString(16)}), as after a restore from a backup or with an empty data directory`;
+  // Since 3.7 a read-only server takes back no session that others have to know of (ZOOKEEPER-3864).
+  return readOnly
+    ? `closed the connection without an answer: it has lost its quorum, and takes nobody back who had a session before; or ${older}`
+    : `closed the connection without an answer: ${older}`;
 }
 
 /** Proves who we are by SASL. Rejects with AUTH_FAILED when the server, or we, are not content. */

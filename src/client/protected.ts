@@ -5,6 +5,9 @@
  * name with a mark of its own answers that: after the reconnect the parent's children are searched
  * for it. An ephemeral node found that way counts only if it belongs to the session we have now; one
  * of an earlier session is about to go, and is taken away at once (CURATOR-498, -604).
+ *
+ * Whoever is told of a failure has no such node, or soon has none: what may be there all the same is
+ * looked for, however long that takes, and taken away.
  */
 
 import { randomUUID } from 'node:crypto';
@@ -17,9 +20,11 @@ import {
   type StatView,
   ZkError,
 } from '../protocol/index.ts';
+import { Backoff, type Clock, pause } from '../support/index.ts';
 import type { Client, CreateOptions, VersionOptions } from './client.ts';
-import type { CallOptions } from './core.ts';
+import { type CallOptions, unbounded } from './core.ts';
 import { type Created, createPart } from './multi-ops.ts';
+import { refusals } from './refusals.ts';
 
 export interface ProtectedOptions extends CreateOptions {
   /** How often it is tried again after a lost reply. 10. */
@@ -37,12 +42,14 @@ export async function createProtected(
   client: Client,
   path: string,
   { retries = 10, ...options }: ProtectedOptions,
+  clock: Clock,
 ): Promise<Created> {
   createPart(path, options, (it) => it); // what cannot be sent is refused as the caller wrote it
   const mark = `_c_${randomUUID()}-`;
   const parent = parentOf(path) ?? '/';
   const marked = childOf(parent, mark + nameOf(path));
   const isEphemeral = createModes[options.mode ?? 'persistent']?.ephemeral === true;
+  const wanted = { client, clock, parent, mark, retries, isEphemeral };
   try {
     for (let tries = 0; ; tries++) {
       try {
@@ -50,15 +57,15 @@ export async function createProtected(
       } catch (error) {
         if (!isZkError(error) || !error.outcomeUnknown || tries >= retries) throw error;
       }
-      const found = await search(client, parent, mark, options, retries, isEphemeral);
+      const found = await search(wanted, options);
       if (found === null) continue;
       if (!isEphemeral || found.stat.ephemeralOwner === client.sessionId) return found;
       await client.discard(found.path);
     }
   } catch (error) {
-    if (options.signal?.aborted) {
+    if (options.signal?.aborted || (isZkError(error) && error.outcomeUnknown)) {
       // It may be there all the same, and nobody would ever know: look, and take it away.
-      void search(client, parent, mark, {}, retries, isEphemeral)
+      void search(wanted, unbounded)
         .then((found) => found && client.discard(found.path))
         .catch(() => {}); // the session is over, and with it an ephemeral node
     }
@@ -66,15 +73,21 @@ export async function createProtected(
   }
 }
 
+interface Wanted {
+  readonly client: Client;
+  readonly clock: Clock;
+  readonly parent: string;
+  readonly mark: string;
+  readonly retries: number;
+  readonly isEphemeral: boolean;
+}
+
 /** Looks until it knows. Where it can't come to know, the outcome stays unknown, and the error says so. */
 async function search(
-  client: Client,
-  parent: string,
-  mark: string,
+  { client, clock, parent, mark, retries, isEphemeral }: Wanted,
   options: CallOptions,
-  retries: number,
-  isEphemeral: boolean,
 ): Promise<Created | null> {
+  const backoff = new Backoff(refusedBackoff);
   for (let tries = 0; ; tries++) {
     try {
       return await find(client, parent, mark, options);
@@ -82,8 +95,12 @@ async function search(
       if (!isZkError(error) || options.signal?.aborted) throw error;
       const { name } = client.state;
       const goesOn = name === 'connecting' || name === 'connected' || name === 'suspended';
-      const isWorthIt = error.code === 'CONNECTION_LOSS' || error.code === 'SESSION_EXPIRED';
-      if (goesOn && isWorthIt && tries < retries) continue;
+      const isRefused = isZkError(error, ...refusals);
+      const isWorthIt = isRefused || isZkError(error, 'CONNECTION_LOSS', 'SESSION_EXPIRED');
+      if (goesOn && isWorthIt && tries < retries) {
+        if (isRefused) await rest(client, clock, backoff, options.signal);
+        continue;
+      }
       // An ephemeral node goes with its session, whether it was made or not.
       const outcomeUnknown = goesOn || !isEphemeral;
       throw new ZkError(error.code, { op: 'create', path: parent, outcomeUnknown, cause: error });
@@ -112,20 +129,39 @@ async function find(
   }
 }
 
-/** How often a delete is asked for again when its reply was lost. */
+/** How often a delete is asked for again when its reply was lost, or when it was refused for the moment. */
 const discardTries = 10;
+/** Between tries of what a server refused since it has too much to do. */
+const refusedBackoff = { firstMs: 20, maxMs: 2_000 };
 
+/** A deadline that calls have is none of this one, unless it is its own: without a link it waits for one. */
 export async function discard(
   client: Client,
   path: string,
   options: VersionOptions,
+  clock: Clock,
 ): Promise<void> {
+  const backoff = new Backoff(refusedBackoff);
   for (let tries = 1; ; tries++) {
     try {
-      return await client.delete(path, options);
+      return await client.delete(path, { ...unbounded, ...options });
     } catch (error) {
       if (isZkError(error, 'NO_NODE')) return;
-      if (!isZkError(error) || !error.outcomeUnknown || tries === discardTries) throw error;
+      const isRefused = isZkError(error, ...refusals);
+      const isWorthIt = isRefused || (isZkError(error) && error.outcomeUnknown);
+      if (!isWorthIt || tries === discardTries) throw error;
+      if (isRefused) await rest(client, clock, backoff, options.signal);
     }
   }
+}
+
+/** For a moment, or until the session or the caller has had enough, of which the next call tells. */
+function rest(
+  client: Client,
+  clock: Clock,
+  backoff: Backoff,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  const { sessionSignal } = client;
+  return pause(clock, backoff.next(), ...(signal ? [sessionSignal, signal] : [sessionSignal]));
 }

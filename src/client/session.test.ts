@@ -15,6 +15,7 @@ import {
   SetSASLResponse,
   specialXids,
   WatcherEvent,
+  wireOf,
   xidMax,
 } from '../protocol/index.ts';
 import { type Clock, deferred, ManualClock } from '../support/index.ts';
@@ -114,7 +115,8 @@ async function serve(script: Script = {}) {
     socket.on('error', () => {});
     socket.on('data', (chunk) => {
       script.onData?.(chunk.length);
-      splitter.push(chunk);
+      if (chunk.toString() === 'isro') socket.end('ro');
+      else splitter.push(chunk);
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -404,22 +406,106 @@ test('a server that hands out another session in place of ours has ended ours', 
   ]);
 });
 
-test('a server that closes instead of answering a known session is said to be older', async () => {
+test('answers of a server without a quorum do not say that the session is alive, and reads go on', async () => {
+  const clock = new ManualClock();
   const server = await serve({
-    onHello: (peer) => (peer.hello.sessionId === 0n ? peer.welcome() : peer.socket.destroy()),
-    onAsked: (peer, { xid }) => peer.reply(xid, xid > 0 ? -101 : 0),
+    onHello: (peer) => {
+      const isReadOnly = peers++ === 1;
+      peer.welcome({
+        sessionId: peer.hello.sessionId || sessionIds.shift()!,
+        readOnly: isReadOnly,
+      });
+    },
+    onAsked: (peer, { xid, op }) => {
+      if (op === 'ping') peer.reply(specialXids.ping);
+      if (op === 'exists') peer.reply(xid, wireOf('NO_NODE'));
+    },
   });
-  const it = client(server.address, { connectRoundsMax: 2, backoff: { firstMs: 1 } });
-  await it.connected();
-  const first = await server.peer();
-  first.zxid = 0x77n;
+  let peers = 0;
+  const sessionIds = [0x10n, 0x20n];
+  const it = await connected(server.address, clock, { readOnly: true });
+  letGo(server);
   await it.exists('/a');
+  const began: unknown[] = [];
+  it.on('session', (session) => began.push(session));
+  const ours = it.sessionSignal;
+  (await server.peer()).socket.destroy();
+  await expect.poll(() => it.state).toMatchObject({ name: 'connected', readOnly: true });
 
-  first.socket.destroy();
-  await vi.waitFor(() => expect(it.state.name).toBe('closed'), patience);
+  for (let time = 0; time < 8_000; time += 1_000) {
+    clock.advance(1_000);
+    await it.exists('/a');
+  }
+  clock.advance(999);
+  expect(ours.aborted).toBe(false);
+  clock.advance(1);
+  expect(ours.aborted).toBe(true);
+  expect(ours.reason).toMatchObject({ code: 'SESSION_EXPIRED', message: /with a quorum/ });
+  expect(it.sessionSignal).toBe(ours);
+  for (let time = 0; time < 20_000; time += 1_000) {
+    clock.advance(1_000);
+    expect(await it.exists('/a')).toBeNull();
+  }
 
-  await expect(it.get('/a')).rejects.toThrow(/its data is probably older .*zxid 0x77/);
+  (await server.peer(2)).socket.destroy();
+  await expect.poll(() => it.state).toMatchObject({ name: 'connected', readOnly: false });
+  expect((await server.peer(3)).hello.sessionId).toBe(0n);
+  expect(began).toEqual([{ sessionId: 0x20n, isFirst: false }]);
+  expect(it.sessionSignal.aborted).toBe(false);
+  clock.advance(9_000);
+  expect(it.state.name).toBe('expired');
+  expect(it.sessionSignal.aborted).toBe(true);
 });
+
+test('a session that is back with a quorum in time goes on, with the same signal', async () => {
+  const clock = new ManualClock();
+  let peers = 0;
+  const server = await serve({
+    onHello: (peer) => peer.welcome({ readOnly: peers++ === 1 }),
+    onAsked: (peer, { xid, op }) => {
+      if (op === 'exists') peer.reply(xid, wireOf('NO_NODE'));
+    },
+  });
+  const it = await connected(server.address, clock, { readOnly: true });
+  letGo(server);
+  await it.exists('/a');
+  const ours = it.sessionSignal;
+  (await server.peer()).socket.destroy();
+  await expect.poll(() => it.state).toMatchObject({ name: 'connected', readOnly: true });
+
+  clock.advance(5_000);
+  await it.exists('/a');
+  (await server.peer(2)).socket.destroy();
+  await expect.poll(() => it.state).toMatchObject({ name: 'connected', readOnly: false });
+  clock.advance(5_000); // beyond the deadline of the first link's last answer
+
+  expect((await server.peer(3)).hello.sessionId).toBe(0x10n);
+  expect(it.sessionSignal).toBe(ours);
+  expect(ours.aborted).toBe(false);
+});
+
+test.each([
+  [false, /an answer: its data is probably older .*zxid 0x77/],
+  [true, /an answer: it has lost its quorum.*; or its data is probably older .*zxid 0x77/],
+])(
+  'with readOnly %s, who closes instead of answering a known session is said to',
+  async (readOnly, why) => {
+    const server = await serve({
+      onHello: (peer) => (peer.hello.sessionId === 0n ? peer.welcome() : peer.socket.destroy()),
+      onAsked: (peer, { xid }) => peer.reply(xid, xid > 0 ? -101 : 0),
+    });
+    const it = client(server.address, { connectRoundsMax: 2, backoff: { firstMs: 1 }, readOnly });
+    await it.connected();
+    const first = await server.peer();
+    first.zxid = 0x77n;
+    await it.exists('/a');
+
+    first.socket.destroy();
+    await vi.waitFor(() => expect(it.state.name).toBe('closed'), patience);
+
+    await expect(it.get('/a')).rejects.toThrow(why);
+  },
+);
 
 test('closing is bounded, also when the server takes no more bytes, and leaves no socket behind', async () => {
   const sockets = () =>

@@ -7,6 +7,7 @@
  * having looked at the clock, so after a pause of the process nobody acts on what may be over.
  */
 
+import { setMaxListeners } from 'node:events';
 import type { Infer } from '../jute/index.ts';
 import { type ConnectResponse, isZkError, passwordBytes, ZkError } from '../protocol/index.ts';
 import { type Clock, deferred, type Logger, type Timer } from '../support/index.ts';
@@ -63,6 +64,13 @@ export class Session {
   readonly #life = new AbortController();
   readonly #ended = deferred();
   readonly #seen = new SeenZxid();
+  /** Aborts with the life, or before it where the session may be over and a read-only server has us. */
+  #held = heldByMany();
+  /**
+   * Until when the session is ours for certain. A server without a quorum answers for itself alone, so its
+   * answers keep the link and not this. No limit before a server with a quorum ever had us.
+   */
+  #oursUntilMs = Number.POSITIVE_INFINITY;
   #state: SessionState = { name: 'connecting' };
   /** Set while a server has us: calls may be sent. */
   #conversation: Conversation | undefined;
@@ -92,6 +100,7 @@ export class Session {
       const deadlineMs = this.#clock.nowMs() + identity.timeoutMs;
       this.#state = { name: 'suspended', identity, deadlineMs };
       this.#isIdentityReal = true;
+      this.#oursUntilMs = deadlineMs;
     }
   }
 
@@ -104,7 +113,7 @@ export class Session {
   /** Aborts at the moment from which the session may be over. */
   get signal(): AbortSignal {
     this.#checkClock();
-    return this.#life.signal;
+    return this.#held.signal;
   }
 
   get ended(): Promise<void> {
@@ -377,10 +386,25 @@ export class Session {
     const state = this.#state;
     if (state.name !== 'connected' && state.name !== 'suspended') return;
     const nowMs = this.#clock.nowMs();
-    if (nowMs < state.deadlineMs) return;
+    if (nowMs < state.deadlineMs) {
+      if (nowMs >= this.#oursUntilMs) this.#giveUpIdentity(state.identity);
+      return;
+    }
     const { attempts } = this.#dialer;
     const why = `no server answered for ${state.identity.timeoutMs} ms, the session timeout`;
     this.#move({ type: 'ticked', nowMs, cause: new ConnectError(why, attempts) });
+  }
+
+  /**
+   * A read-only server has us, and those with a quorum may have ended the session. Reads go on; the next
+   * server with a quorum is asked for a session of its own, which begins as any new one does.
+   */
+  #giveUpIdentity({ timeoutMs }: Identity): void {
+    this.#oursUntilMs = Number.POSITIVE_INFINITY;
+    this.#isIdentityReal = false;
+    const detail = `no server with a quorum answered for ${timeoutMs} ms, the session timeout`;
+    this.#logger.warn({ timeoutMs }, detail);
+    this.#held.abort(new ZkError('SESSION_EXPIRED', { detail }));
   }
 
   /** Wakes when the session may be over. The deadline moves with every answer, the timer only when it fires. */
@@ -389,7 +413,8 @@ export class Session {
     this.#timer = undefined;
     const state = this.#state;
     if (state.name !== 'connected' && state.name !== 'suspended') return;
-    this.#timer = this.#clock.after(state.deadlineMs - this.#clock.nowMs(), () => {
+    const dueMs = Math.min(state.deadlineMs, this.#oursUntilMs);
+    this.#timer = this.#clock.after(dueMs - this.#clock.nowMs(), () => {
       this.#checkClock();
       this.#schedule();
     });
@@ -407,6 +432,10 @@ export class Session {
     const state = next(previous, event);
     if (state === previous) return;
     this.#state = state;
+    if (state.name === 'connected' && !state.readOnly) {
+      this.#oursUntilMs = state.deadlineMs;
+      if (this.#held.signal.aborted) this.#held = heldByMany();
+    }
     if (isFinal(state)) this.#endLife();
     if (state.name !== previous.name || event.type === 'welcomed') {
       this.#schedule();
@@ -417,9 +446,17 @@ export class Session {
 
   #endLife(): void {
     const error = this.endError();
+    this.#held.abort(error);
     this.#life.abort(error);
     const code = error.code as 'SESSION_EXPIRED' | 'AUTH_FAILED';
     this.#calls.sessionEnded(code, error.cause, this.#endDetail());
     this.#conversation?.transport.closeGently(error);
   }
+}
+
+/** Any number may listen to it. */
+function heldByMany(): AbortController {
+  const controller = new AbortController();
+  setMaxListeners(0, controller.signal);
+  return controller;
 }

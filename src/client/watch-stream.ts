@@ -15,8 +15,9 @@
 import { childOf, isZkError, type StatView, wireOf } from '../protocol/index.ts';
 import { Backoff, type Deferred, deferred, onAbort } from '../support/index.ts';
 import type { Client } from './client.ts';
-import type { Core } from './core.ts';
+import { type Core, unbounded } from './core.ts';
 import { KnownNodes } from './known-nodes.ts';
+import { refusals } from './refusals.ts';
 import { removeWatches } from './remove-watches.ts';
 import type { Listener, WatchEvent } from './watches.ts';
 
@@ -48,10 +49,7 @@ export class WatchOverflowError extends Error {
 
 /** Nodes that are looked at at once. */
 const lookAtOnce = 64;
-/** A deadline that calls have is none of the stream's: it goes on through any outage that its session does. */
-const unbounded = { timeoutMs: Number.POSITIVE_INFINITY };
-/** What a server refuses in a moment of overload; after so many in a row the stream gives up. */
-const refusals = ['THROTTLED_OP', 'REQUEST_TIMEOUT', 'SESSION_MOVED'] as const;
+/** After so many refusals in a row the stream gives up. */
 const refusalsMax = 10;
 const noNode = wireOf('NO_NODE');
 const noAuth = wireOf('NO_AUTH');

@@ -27,11 +27,13 @@ import {
   type StatView,
 } from '../client/index.ts';
 import { childOf, pathFault } from '../protocol/index.ts';
-import type { Clock } from '../support/index.ts';
+import { type Clock, systemClock } from '../support/index.ts';
 import { BarrierError } from './barrier-error.ts';
 import { bounded, lookUntil, type Watching } from './bounded-wait.ts';
 import { unlessAborted, type WaitOptions } from './deadline.ts';
 import { withParents } from './parents.ts';
+import { takeBack } from './take-back.ts';
+import { unbounded } from './unbounded.ts';
 import { whileLinked } from './while-linked.ts';
 
 export interface DoubleBarrierOptions {
@@ -102,7 +104,7 @@ export class DoubleBarrier {
   }
 
   async #goOut(found: Promise<StatView | null>): Promise<void> {
-    const readyStat = await found;
+    const readyStat = await found.catch(() => null); // one that stays is made anew by the next round
     if (this.#czxid !== undefined) await this.#leaveNode();
     if (readyStat !== null) await this.#removeReady(readyStat.czxid);
   }
@@ -128,7 +130,8 @@ export class DoubleBarrier {
   /** Makes our node. Of one that is there already, only its owner and its mark prove that it is ours. */
   async #join(): Promise<bigint> {
     const client = this.#client;
-    const { acl, data } = this.#options;
+    const { acl, data, clock = systemClock } = this.#options;
+    let isUnknown = false;
     for (let tries = 1; ; tries++) {
       try {
         const { stat } = await withParents(client, this.#own, acl, () =>
@@ -136,12 +139,13 @@ export class DoubleBarrier {
             mode: 'ephemeral',
             ...(acl && { acl }),
             ...(data !== undefined && { data }),
+            ...unbounded,
           }),
         );
         return stat.czxid;
       } catch (error) {
         if (isZkError(error, 'NODE_EXISTS')) {
-          const stat = await client.exists(this.#own);
+          const stat = await client.exists(this.#own, unbounded);
           if (stat === null && tries < createTriesMax) continue;
           // Ours only if a try before this one lost its reply.
           const isOurs = tries > 1 && stat?.ephemeralOwner === client.sessionId;
@@ -149,7 +153,15 @@ export class DoubleBarrier {
           const owner = `session 0x${(stat?.ephemeralOwner ?? 0n).toString(16)}`;
           throw new BarrierError('DUPLICATE_NAME', this.#own, { detail: owner, cause: error });
         }
-        if (!isZkError(error) || !error.outcomeUnknown || tries === createTriesMax) throw error;
+        if (isZkError(error) && error.outcomeUnknown) {
+          isUnknown = true;
+          if (tries < createTriesMax) continue;
+        }
+        // A try before this one may have made it, and nobody else would take it away.
+        const isOurs = ({ ephemeralOwner }: StatView) => ephemeralOwner === client.sessionId;
+        const gone = isUnknown && takeBack(client, this.#own, isOurs, clock);
+        if (gone) await whileLinked(client, gone).catch(() => {}); // it goes with the session
+        throw error;
       }
     }
   }
@@ -221,9 +233,8 @@ export class DoubleBarrier {
   }
 
   async #leaveNode(czxid = this.#czxid): Promise<void> {
-    if ((await this.#client.exists(this.#own))?.czxid === czxid) {
-      await this.#client.discard(this.#own);
-    }
+    const { clock = systemClock } = this.#options;
+    await takeBack(this.#client, this.#own, (stat) => stat.czxid === czxid, clock);
     this.#czxid = undefined;
   }
 

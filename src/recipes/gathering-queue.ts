@@ -25,7 +25,7 @@ import {
   MultiError,
 } from '../client/index.ts';
 import { childOf, nameOf } from '../protocol/index.ts';
-import type { Clock } from '../support/index.ts';
+import { type Clock, systemClock } from '../support/index.ts';
 import { BarrierError } from './barrier-error.ts';
 import { bounded, lookUntil, type Watching } from './bounded-wait.ts';
 import { unlessAborted, type WaitOptions } from './deadline.ts';
@@ -261,11 +261,16 @@ export class GatheringMember {
   }
 
   /** Resolves once the group is complete and all before this one have left. */
-  async turn(options: WaitOptions = {}): Promise<Gathering> {
-    const group = await this.gathered(options);
+  async turn({ timeoutMs, ...options }: WaitOptions = {}): Promise<Gathering> {
+    const clock = this.#clock ?? systemClock;
+    const untilMs = timeoutMs === undefined ? undefined : clock.nowMs() + timeoutMs;
+    const group = await this.gathered(
+      timeoutMs === undefined ? options : { ...options, timeoutMs },
+    );
+    const left = untilMs !== undefined && { timeoutMs: Math.max(0, untilMs - clock.nowMs()) };
     const before = group.members.slice(0, group.position).reverse();
     const timedOut = () => new BarrierError('TIMEOUT', this.path, { detail: 'it is not our turn' });
-    await this.#look(options, timedOut, async (watching) => {
+    await this.#look({ ...options, ...left }, timedOut, async (watching) => {
       // The nearest who is still there: when it goes, the ones before it may be there yet.
       for (const name of before) {
         if ((await watching.node(childOf(this.#queue.path, name))) !== null) return undefined;

@@ -13,6 +13,7 @@ import { Grant, type GrantOptions } from './grant.ts';
 import { watchNode } from './node-watch.ts';
 import { NotHeldError } from './not-held-error.ts';
 import { withParents } from './parents.ts';
+import { unbounded } from './unbounded.ts';
 
 export interface GuardedCreate extends GrantOptions {
   readonly parent: string;
@@ -68,8 +69,8 @@ async function search(
   parent: string,
   marks: readonly string[],
 ): Promise<string[] | null> {
-  await client.barrier(); // another server may be behind the one that had the multi
-  const names = await client.children(parent);
+  await client.barrier(unbounded); // another server may be behind the one that had the multi
+  const names = await client.children(parent, unbounded);
   const found = marks.map((mark) => names.find((name) => name.startsWith(mark)));
   if (found.includes(undefined)) return null;
   return found.map((name) => childOf(parent, name!));

@@ -88,7 +88,7 @@ export class Subscription implements AsyncIterable<Notification> {
     const { signal } = options;
     const aborted = () => {
       this.#end(signal!.reason);
-      void this.close();
+      void this.close().catch(() => {}); // nobody waits for it who could be told
     };
     this.#stopHearing = signal && onAbort(signal, aborted);
     if (signal?.aborted) aborted();

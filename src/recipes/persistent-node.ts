@@ -41,6 +41,7 @@ import { type Watched, watchNode } from './node-watch.ts';
 import { withParents } from './parents.ts';
 import { isPassing } from './passing.ts';
 import { pause, retryBackoff } from './pause.ts';
+import { takeBack } from './take-back.ts';
 
 export interface PersistentNodeOptions {
   /** `ephemeral` unless said. */
@@ -73,6 +74,7 @@ export type PersistentNodeState =
 
 /** A TTL node is touched so often within its time. */
 const touchesPerTtl = 3;
+
 export class PersistentNode implements AsyncIterable<Birth> {
   readonly #client: Client;
   readonly #base: string;
@@ -357,11 +359,10 @@ export class PersistentNode implements AsyncIterable<Birth> {
   }
 
   async #takeAway(path: string): Promise<void> {
-    const stat = await this.#client.exists(path);
-    const isOurs = createModes[this.#mode].ephemeral
-      ? stat?.ephemeralOwner === this.#client.sessionId
-      : this.#births > 0;
-    if (isOurs) await this.#client.discard(path);
+    const client = this.#client;
+    const isOurs = ({ ephemeralOwner }: StatView) =>
+      createModes[this.#mode].ephemeral ? ephemeralOwner === client.sessionId : this.#births > 0;
+    await takeBack(client, path, isOurs, this.#clock);
     await this.#watched?.stop();
   }
 

@@ -11,6 +11,7 @@ import type { DeadLetters } from './queue-dead-letters.ts';
 import { QueueError } from './queue-error.ts';
 import { type ItemHost, QueueItem, type RequeueOptions } from './queue-item.ts';
 import type { QueueStore, Waiting } from './queue-store.ts';
+import { unbounded } from './unbounded.ts';
 
 /** How often a claim is tried, and asked for, when links break under it. */
 const triesMax = 10;
@@ -106,8 +107,8 @@ export class Claims implements ItemHost {
   async #askFor(claimPath: string, mark: string): Promise<AbortSignal | null> {
     for (let tries = 1; ; tries++) {
       try {
-        await this.client.barrier();
-        const { data, stat } = await this.client.get(claimPath);
+        await this.client.barrier(unbounded);
+        const { data, stat } = await this.client.get(claimPath, unbounded);
         const { sessionId, sessionSignal } = this.client;
         const isOurs = String(data) === mark && stat.ephemeralOwner === sessionId;
         return isOurs && !sessionSignal.aborted ? sessionSignal : null;

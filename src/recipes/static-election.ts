@@ -14,7 +14,7 @@
  * it is dead. NOT promised: see `Term`.
  */
 
-import { type Client, isZkError } from '../client/index.ts';
+import { type Client, isZkError, type StatView } from '../client/index.ts';
 import { type Deferred, deferred } from '../support/index.ts';
 import type { Appointed } from './appointment.ts';
 import { Candidate, type CandidateOptions } from './candidate.ts';
@@ -22,7 +22,9 @@ import { unlessAborted } from './deadline.ts';
 import { Grant } from './grant.ts';
 import { watchNode } from './node-watch.ts';
 import { withParents } from './parents.ts';
+import { isPassing } from './passing.ts';
 import { pause } from './pause.ts';
+import { takeBack } from './take-back.ts';
 import { whileLinked } from './while-linked.ts';
 
 export interface StaticElectionOptions extends CandidateOptions {
@@ -42,6 +44,8 @@ export class StaticElection extends Candidate {
   protected override readonly canGuard = false;
   readonly #standBackMs: number;
   #grant: Grant | undefined;
+  /** It is not known whether we have made the node. Until it is, the claim is ours. */
+  #isUnsure = false;
   /** A read that sets a watch, and may come too late to be wanted: then the watch is taken away. */
   #asked: Promise<void> | undefined;
 
@@ -52,7 +56,6 @@ export class StaticElection extends Candidate {
 
   protected override async stand(signal: AbortSignal): Promise<Grant> {
     const { client, path } = this;
-    let isUnsure = false;
     for (;;) {
       signal.throwIfAborted();
       const asked = watchNode(client, path);
@@ -65,7 +68,7 @@ export class StaticElection extends Candidate {
       const watched = await unlessAborted(asked, signal);
       if (watched === null) {
         const { appointed } = this;
-        if (appointed !== null && appointed.id !== this.id && !isUnsure) {
+        if (appointed !== null && appointed.id !== this.id && !this.#isUnsure) {
           await pause(this.clock, this.#standBackMs, signal);
           signal.throwIfAborted();
         }
@@ -74,20 +77,19 @@ export class StaticElection extends Candidate {
         const claim = this.#claim();
         if (claim.owner !== this) {
           await unlessAborted(claim.freed.promise, signal);
-          isUnsure = false;
           continue;
         }
-        const outcome = await this.#create(signal);
-        if (outcome instanceof Grant) return outcome;
-        isUnsure = outcome === 'unsure';
+        const grant = await this.#create(signal);
+        if (grant !== null) return grant;
         continue;
       }
       try {
         const isOurs = watched.found.stat.ephemeralOwner === client.sessionId;
-        if (isUnsure && isOurs && this.#claim().owner === this) {
+        if (this.#isUnsure && isOurs && this.#claim().owner === this) {
           return await this.#won({ path, stat: watched.found.stat });
         }
-        isUnsure = false;
+        this.#isUnsure = false;
+        this.#unclaim();
         if (!isOurs && this.isAppointable) await this.claimAppointment();
         await unlessAborted(watched.changed, signal);
       } finally {
@@ -100,6 +102,7 @@ export class StaticElection extends Candidate {
     const grant = this.#grant;
     this.#grant = undefined;
     await grant?.release();
+    if (this.#isUnsure) await this.#takeBack();
     if (this.#asked !== undefined) await whileLinked(this.client, this.#asked);
     this.#unclaim();
   }
@@ -108,40 +111,41 @@ export class StaticElection extends Candidate {
     return this.#grant !== undefined && appointed.zxid > this.#grant.fencingToken;
   }
 
-  async #create(signal: AbortSignal): Promise<Grant | 'taken' | 'unsure'> {
+  /** Null when somebody else has it, or when it is not known whether we have. */
+  async #create(signal: AbortSignal): Promise<Grant | null> {
     const { client, path, acl } = this;
     try {
+      this.#isUnsure = true; // until the reply is there
       const input = { data: this.id, ...(acl && { acl }), signal };
       const node = await withParents(client, path, acl, () =>
         client.create(path, { mode: 'ephemeral', ...input }),
       );
       return await this.#won(node);
     } catch (error) {
-      if (signal.aborted) {
-        // It may have been made all the same: without a link we look as soon as there is one.
-        const gone = this.#takeBack();
-        if (client.state.name === 'connected') await gone;
-        else gone.catch(() => {}); // the session is over, and the node with it
-        throw error;
-      }
+      if (isZkError(error, 'CONNECTION_LOSS') && !signal.aborted) return null;
+      // Where it may have been made all the same, `leave` looks.
+      if (signal.aborted || (isZkError(error) && error.outcomeUnknown)) throw error;
+      this.#isUnsure = false;
       this.#unclaim();
-      if (isZkError(error, 'NODE_EXISTS')) return 'taken';
-      if (isZkError(error, 'CONNECTION_LOSS')) return 'unsure';
+      if (isZkError(error, 'NODE_EXISTS')) return null;
       throw error;
     }
   }
 
+  /** A node of which we have not heard that it is there. */
   async #takeBack(): Promise<void> {
+    const { client, path, clock } = this;
+    const isOurs = ({ ephemeralOwner }: StatView) => ephemeralOwner === client.sessionId;
     try {
-      const stat = await this.client.exists(this.path);
-      const isOurs = stat !== null && stat.ephemeralOwner === this.client.sessionId;
-      if (isOurs) await this.client.discard(this.path);
-    } finally {
-      this.#unclaim();
+      await takeBack(client, path, isOurs, clock);
+      this.#isUnsure = false;
+    } catch (error) {
+      if (!isPassing(error)) throw error; // it goes with its session, or is found when we stand again
     }
   }
 
   async #won(node: ConstructorParameters<typeof Grant>[1]): Promise<Grant> {
+    this.#isUnsure = false;
     this.#grant = new Grant(this.client, node);
     await this.#grant.ready;
     return this.#grant;

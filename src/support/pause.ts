@@ -1,17 +1,16 @@
 import type { Clock } from './clock.ts';
 import { onAbort } from './on-abort.ts';
 
-/** Resolves after a time, or at once when the signal aborts: look at it next. */
-export function pause(clock: Clock, ms: number, signal: AbortSignal): Promise<void> {
+/** Resolves after a time, or at once when one of the signals aborts: look at them next. */
+export function pause(clock: Clock, ms: number, ...signals: AbortSignal[]): Promise<void> {
   return new Promise((resolve) => {
-    if (signal.aborted) return resolve();
-    const stopHearing = onAbort(signal, () => {
+    if (signals.some(({ aborted }) => aborted)) return resolve();
+    const over = () => {
       timer.cancel();
+      for (const stop of stops) stop();
       resolve();
-    });
-    const timer = clock.after(ms, () => {
-      stopHearing();
-      resolve();
-    });
+    };
+    const stops = signals.map((signal) => onAbort(signal, over));
+    const timer = clock.after(ms, over);
   });
 }

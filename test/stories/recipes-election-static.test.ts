@@ -10,6 +10,7 @@ import { StaticElection } from '../../src/recipes/static-election.ts';
 import type { Term } from '../../src/recipes/term.ts';
 import { deferred } from '../../src/support/index.ts';
 import { MovableClock } from '../../src/testing/index.ts';
+import { opCodes } from '../faults.ts';
 import { reached, startZk } from '../zk.ts';
 
 const long = { timeout: 15_000, interval: 10 };
@@ -322,4 +323,27 @@ test('the page says who is master, and how sure that is', async () => {
   await election.close();
   server.closeAllConnections();
   await new Promise((done) => server.close(done));
+});
+
+test('a candidate that has its node and cannot look at it, as links keep breaking, leads in the end', async () => {
+  await using zk = await startZk();
+  const client = await zk.connect({ readRetries: 0, backoff: { firstMs: 1 } });
+  const election = new StaticElection(client, '/master', { id: 'a' });
+  let isMade = false;
+  let cutsLeft = 3;
+  zk.link.onFrame = ({ index, direction, bytes }) => {
+    if (index === 0) return 'pass';
+    const isAsked = direction === 'toServer';
+    if (isAsked && bytes.readInt32BE(4) === opCodes.create) isMade = true;
+    // The reply to the create, and then each look at the node.
+    const isCut = isMade && cutsLeft > 0 && (!isAsked || bytes.readInt32BE(4) === opCodes.getData);
+    if (!isCut) return 'pass';
+    cutsLeft -= 1;
+    return 'cut';
+  };
+
+  const led = await election.lead(async (term) => term.epoch);
+
+  expect(led).toBeGreaterThan(0n);
+  expect(cutsLeft).toBe(0);
 });

@@ -4,6 +4,7 @@ import {
   type GatheringMember,
   GatheringQueue,
 } from '../../src/recipes/index.ts';
+import { MovableClock } from '../../src/testing/index.ts';
 import { failureOf, opCodes } from '../faults.ts';
 import { startZk } from '../zk.ts';
 
@@ -194,4 +195,23 @@ test('where the node for the groups was never made, or was deleted, it is made',
 
   expect((await second.gathered()).members).toEqual((await gathered).members);
   expect(asked).toBeLessThan(15);
+});
+
+test('the time for a turn is one, for the group and for those before it together', async () => {
+  await using zk = await startZk();
+  const client = await zk.connect();
+  const clock = new MovableClock();
+  const queue = new GatheringQueue(client, '/queue', { size: 2, clock });
+  const first = await queue.join();
+  const second = await queue.join();
+  zk.link.pause('toClient');
+  const turn = failure(second.turn({ timeoutMs: 60_000 }));
+  clock.advance(30_000);
+  zk.link.resume('toClient');
+  await first.gathered();
+  for (let i = 0; i < 5; i++) await client.sync('/'); // now it waits for the first
+
+  clock.advance(30_000);
+
+  expect(await turn).toMatchObject({ code: 'TIMEOUT' });
 });

@@ -1,4 +1,5 @@
 import { expect, test, vi } from 'vitest';
+import { readOnlyAcl } from '../../src/client/index.ts';
 import { NotificationTopic } from '../../src/recipes/notification.ts';
 import type { Subscription } from '../../src/recipes/notification-subscription.ts';
 import { MovableClock } from '../../src/testing/index.ts';
@@ -243,4 +244,25 @@ test.each([
 
   expect(() => new NotificationTopic(client, '/topic', options)).toThrow(message);
   expect(() => new NotificationTopic(client, '/topic').subscribe('a/b')).toThrow(/^name/);
+});
+
+test('a subscription whose signal aborts, and whose node may not be deleted, harms nobody', async () => {
+  await using zk = await startZk();
+  const client = await zk.connect();
+  const abort = new AbortController();
+  const subscription = new NotificationTopic(client, '/topic').subscribe('a', {
+    signal: abort.signal,
+  });
+  await subscription.ready;
+  await client.setAcl('/topic/subscribers', readOnlyAcl);
+  const troubles: unknown[] = [];
+  const onTrouble = (trouble: unknown) => troubles.push(trouble);
+  process.on('unhandledRejection', onTrouble);
+
+  abort.abort();
+  await subscription.close();
+  for (let i = 0; i < 5; i++) await client.sync('/'); // answered behind the delete
+  process.off('unhandledRejection', onTrouble);
+
+  expect(troubles).toEqual([]);
 });

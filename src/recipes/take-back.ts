@@ -1,0 +1,39 @@
+/**
+ * Takes a node of our own away, of which it is not known whether it is there, or still ours.
+ *
+ * Nobody asks again behind this: so it asks itself, through any outage that the session lives through and
+ * through moments of overload. Who has called off what the node was for does not wait for it without a link.
+ */
+
+import type { Client, StatView } from '../client/index.ts';
+import { Backoff, type Clock } from '../support/index.ts';
+import { isPassing } from './passing.ts';
+import { pause, retryBackoff } from './pause.ts';
+import { unbounded } from './unbounded.ts';
+
+/** How often it is asked whose the node is. */
+const looksMax = 10;
+
+export async function takeBack(
+  client: Client,
+  path: string,
+  isOurs: (stat: StatView) => boolean,
+  clock: Clock,
+): Promise<void> {
+  const stat = await look(client, path, clock);
+  if (stat !== null && isOurs(stat)) await client.discard(path);
+}
+
+async function look(client: Client, path: string, clock: Clock): Promise<StatView | null> {
+  const backoff = new Backoff(retryBackoff);
+  for (let looks = 1; ; looks++) {
+    try {
+      return await client.exists(path, unbounded);
+    } catch (error) {
+      const { name } = client.state;
+      const isOver = name === 'closed' || name === 'authFailed' || name === 'expired';
+      if (!isPassing(error) || isOver || looks === looksMax) throw error;
+      await pause(clock, backoff.next(), client.sessionSignal);
+    }
+  }
+}
