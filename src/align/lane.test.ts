@@ -11,6 +11,7 @@ class FedReader implements PartitionReader {
   position = 0n;
   highWatermark: bigint | null = null;
   isPaused = false;
+  isClosed = false;
   asked = 0;
   toggles = 0;
   #end = 0n;
@@ -445,6 +446,22 @@ test('a reader that can not even be closed is told of, and its partition opened 
   await settled();
 
   expect([opened, told.trouble]).toEqual([2, [lost, refused]]);
+});
+
+test('a source that is closed is no end of its partitions', async () => {
+  const { lane, reader, told } = start();
+  lane.limitMs = 60;
+  reader.feed(1);
+  await settled();
+  lane.finish(lane.take(10));
+  await settled();
+
+  reader.isClosed = true;
+  reader.end();
+  await settled();
+
+  expect([lane.state, lane.report()!.state]).toEqual(['reading', 'reading']);
+  expect(told.trouble).toMatchObject([{ code: 'CLOSED' }]);
 });
 
 test('a partition that stops stays so, though its reader can not be closed', async () => {

@@ -16,7 +16,12 @@
  * in which work was under way, or in which people held the whole group, does not count.
  */
 
-import { isReaderError, type OwnedPartition, type PartitionReader } from '../kafka/index.ts';
+import {
+  isReaderError,
+  type OwnedPartition,
+  type PartitionReader,
+  ReaderError,
+} from '../kafka/index.ts';
 import { Backoff, deferred, pause, type Timer } from '../support/index.ts';
 import type { StartPoint } from './cuts.ts';
 import type { PartitionReport, PartitionState } from './group-clock.ts';
@@ -299,6 +304,7 @@ export class Lane {
     if (this.#life.signal.aborted) return;
     if (done) {
       if (this.#moves !== moves) return;
+      if (reader.isClosed) throw new ReaderError('CLOSED', 'the source was closed before its end');
       this.#isAtEnd = true;
       this.#told();
       return this.#untilMoved(moves);

@@ -15,7 +15,7 @@
  */
 
 import { type Client, isZkError, type WatchStream } from '../client/index.ts';
-import { Backoff, type Clock, deferred, systemClock } from '../support/index.ts';
+import { Backoff, type Clock, deferred, pause, systemClock } from '../support/index.ts';
 import type { FollowerRole, LeaderRole, ReplicaService } from './broker-roles.ts';
 import type { KnownState } from './controller-context.ts';
 import { changeIsr, FencedError, type IsrNotifier } from './isr.ts';
@@ -166,19 +166,18 @@ export class BrokerReplicas {
         failures += 1;
         const why = error instanceof Error ? error.message : String(error);
         this.#options.onProblem({ path: layout08.topic.at({ topic }), why, content: null });
-        if (failures === callTriesMax) continue;
-        await this.#pause(backoff.next());
+        // A service may be left alone in the end. A server that has no time for us now will have some.
+        const isPassing = isZkError(error) && error.retryable;
+        if (failures >= callTriesMax && !isPassing) {
+          failures = 0;
+          continue;
+        }
+        await pause(this.#clock, backoff.next(), this.#ended.signal);
         looking.again = true;
       }
     }
     this.#looking.delete(topic);
     if (this.#looking.size === 0) this.#idle.resolve();
-  }
-
-  #pause(ms: number): Promise<void> {
-    return new Promise((resolve) => {
-      this.#clock.after(ms, resolve, true);
-    });
   }
 
   // ── what is, and what should be ───────────────────────────────────────────────────────────────

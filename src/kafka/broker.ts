@@ -241,12 +241,23 @@ export class Broker extends EventEmitter<BrokerEvents> {
       });
     }
     await this.#letGo();
-    if (epoch !== undefined && this.#client.sessionId !== undefined) {
-      // At once, and not only with the session: the others need not wait.
-      await this.#client.discard(layoutDrover.leaving.at({ broker: this.id })).catch(ifOver);
-      await this.#client.discard(layout08.broker.at({ id: this.id })).catch(ifOver);
-    }
+    if (epoch !== undefined) await this.#signOff();
     if (this.#state.name !== 'failed') this.#move({ name: 'closed' });
+  }
+
+  /** At once, and not only with the session: the others need not wait. */
+  async #signOff(): Promise<void> {
+    const paths = [
+      layoutDrover.leaving.at({ broker: this.id }),
+      layout08.broker.at({ id: this.id }),
+    ];
+    for (const path of paths) {
+      const { sessionId } = this.#client;
+      if (sessionId === undefined) return;
+      // After another session of ours, what stands there may be of somebody who took our place.
+      const stat = await this.#client.exists(path).catch(ifOver);
+      if (stat?.ephemeralOwner === sessionId) await this.#client.discard(path).catch(ifOver);
+    }
   }
 
   /** Asks the controller, wherever it is, and waits until it has done what it could. */
@@ -286,10 +297,12 @@ export class Broker extends EventEmitter<BrokerEvents> {
 
   #fail(error: unknown): void {
     if (!this.#isLiving) return;
+    const { epoch } = this;
     this.#replicas.end(error);
     this.#move({ name: 'failed', error });
     this.#options.logger?.error({ error, id: this.id }, 'broker failed');
-    this.#closing ??= this.#letGo();
+    // What stays registered counts as alive, and would go on to lead what nobody looks after.
+    this.#closing ??= this.#letGo().then(() => (epoch === undefined ? undefined : this.#signOff()));
     void this.#closing.catch((cause) => {
       this.#tell({ path: layout08.broker.at({ id: this.id }), why: String(cause), content: null });
     });
@@ -356,7 +369,7 @@ function registrationOf(options: BrokerOptions, timestampMs: number): BrokerRegi
 }
 
 /** Then the nodes go with the session. */
-function ifOver(error: unknown): void {
-  if (isZkError(error, 'SESSION_EXPIRED') || isZkError(error, 'CONNECTION_LOSS')) return;
+function ifOver(error: unknown): null {
+  if (isZkError(error, 'SESSION_EXPIRED') || isZkError(error, 'CONNECTION_LOSS')) return null;
   throw error;
 }

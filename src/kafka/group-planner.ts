@@ -2,8 +2,9 @@
  * The one member that plans: it reads who is in the group, computes one assignment, and writes to each
  * member what is new for it. All others read nothing but their own node.
  *
- * What it costs: one list and one read for each change of the group, one write for each member whose
- * part changed, and nothing for those whose part stays. A new planner reads all parts once, and goes on
+ * What it costs: two lists and one read for each change of the group, one write for each member whose
+ * part changed, and nothing for those whose part stays. The second list is of the parts: one that was
+ * deleted by another hand is written again. A new planner reads all parts once, and goes on
  * from there, so that a change of planner moves nothing.
  *
  * Every write is one multi with a check of /plan, whose version each new planner moves. A planner of
@@ -11,10 +12,10 @@
  * given parts like all others and do not heed them: keep a group in one mode.
  */
 
-import { isZkError, MultiError, type MultiOp } from '../client/index.ts';
+import { isZkError, type Listener, MultiError, type MultiOp } from '../client/index.ts';
 import { type Clock, pause, Wakeup } from '../support/index.ts';
 import type { Assignor, AssignorInput } from './assignors.ts';
-import { ensurePath, type GroupClient } from './group-client.ts';
+import { dropWatch, ensurePath, type GroupClient } from './group-client.ts';
 import { awaitTurn } from './group-election.ts';
 import { memberPlanContent, planLayout } from './group-plan-nodes.ts';
 import type { GroupView } from './group-view.ts';
@@ -50,6 +51,8 @@ export class GroupPlanner {
   readonly #wakeup = new Wakeup();
   #isDirty = false;
   #needsLoad = false;
+  /** On the list of parts; undefined: none is set, or it has told of a change. */
+  #listener: Listener | undefined;
 
   constructor(client: GroupClient, options: PlannerOptions) {
     this.#client = client;
@@ -80,6 +83,7 @@ export class GroupPlanner {
         if (!(error instanceof Deposed)) throw error;
       } finally {
         onLeading(null);
+        await this.#stopHearing();
         await turn.leave();
       }
     }
@@ -95,9 +99,10 @@ export class GroupPlanner {
       await this.#wakeup.rung(signal);
       if (!isFirst) await pause(clock, debounceMs, signal);
       if (signal.aborted) return;
-      if (!this.#isDirty) continue;
-      this.#isDirty = false;
       try {
+        if (this.#listener === undefined && !(await this.#isThere(plan))) this.reload();
+        if (!this.#isDirty) continue;
+        this.#isDirty = false;
         if (this.#needsLoad) plan = await this.#load();
         const input = await this.#options.view.read();
         plan = await this.#write(plan, this.#compute(input, plan), epoch, version);
@@ -129,9 +134,7 @@ export class GroupPlanner {
   async #load(): Promise<Plan> {
     const { group, onProblem } = this.#options;
     this.#needsLoad = false;
-    const names = await this.#client.children(planLayout.members.at({ group })).catch((error) => {
-      throw isZkError(error, 'NO_NODE') ? new Deposed() : error; // the whole plan was deleted: begin anew
-    });
+    const names = await this.#names();
     const plan: Plan = new Map();
     const read = async (consumer: string) => {
       const path = planLayout.memberPlan.at({ group, consumer });
@@ -143,6 +146,38 @@ export class GroupPlanner {
       await Promise.all(names.slice(i, i + readsAtOnce).map(read));
     }
     return plan;
+  }
+
+  /** Whose parts there are. What comes or goes after this rings, also by our own writes. */
+  async #names(): Promise<string[]> {
+    const listener: Listener =
+      this.#listener ??
+      (() => {
+        if (this.#listener !== listener) return;
+        this.#listener = undefined;
+        this.#wakeup.ring();
+      });
+    this.#listener = listener;
+    const path = planLayout.members.at({ group: this.#options.group });
+    try {
+      return await this.#client.children(path, { watch: listener });
+    } catch (error) {
+      if (this.#listener === listener) this.#listener = undefined;
+      throw isZkError(error, 'NO_NODE') ? new Deposed() : error; // the whole plan was deleted: begin anew
+    }
+  }
+
+  /** Whether the parts that there are are those that we wrote. */
+  async #isThere(plan: Plan): Promise<boolean> {
+    const names = await this.#names();
+    return names.length === plan.size && names.every((name) => plan.has(name));
+  }
+
+  async #stopHearing(): Promise<void> {
+    const listener = this.#listener;
+    this.#listener = undefined;
+    const path = planLayout.members.at({ group: this.#options.group });
+    if (listener !== undefined) await dropWatch(this.#client, path, listener);
   }
 
   #compute(input: AssignorInput, before: Plan): Plan {

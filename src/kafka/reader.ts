@@ -59,6 +59,8 @@ export interface PartitionReader extends AsyncIterableIterator<RecordBatch> {
   resume(): void;
   /** The next batch begins here. What was fetched ahead is dropped. */
   seek(offset: bigint): void;
+  /** `next` is done for this reason, by whoever closed it or its source, and not at an end. */
+  readonly isClosed?: boolean;
   /** Ends `next`, lets go of files and links. Safe to call again. */
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { connect } from '../../src/client/index.ts';
+import { type Client, connect, type WatchStream, ZkError } from '../../src/client/index.ts';
 import {
   BrokerConflictError,
   createTopic,
@@ -11,6 +11,8 @@ import {
   registerBroker,
   startBroker,
 } from '../../src/kafka/index.ts';
+import { deferred } from '../../src/support/index.ts';
+import { MovableClock } from '../../src/testing/index.ts';
 import {
   addBroker,
   eventually,
@@ -290,3 +292,63 @@ test('a client without renewal that loses its session is a broker that has faile
   expect(broker.roles).toEqual([]);
   await broker.close();
 });
+
+test('a topic that the server had no time for is looked at until it has, however long that takes', async () => {
+  await using zk = await startZk();
+  const admin = await zk.witness();
+  const clock = new MovableClock();
+  const one = await addBroker(zk, 1, { clock });
+  const get = one.client.get.bind(one.client);
+  let refusals = 10;
+  one.client.get = (path, options) =>
+    path === '/brokers/topics/t' && options === undefined && refusals-- > 0
+      ? Promise.reject(new ZkError('THROTTLED_OP', { path }))
+      : get(path, options);
+
+  await createTopic(admin, 't', { assignment: [[1]] });
+
+  await eventually(() => {
+    clock.advance(5_000);
+    expect(one.service.told).toEqual(['lead t/0 @0']);
+  });
+  await one.broker.close();
+});
+
+test('a broker that cannot see its topics any more has failed, and is not registered', async () => {
+  await using zk = await startZk();
+  const client = await zk.connect({ renew: true });
+  const fail = failingWatches(client);
+  const service = new RecordingService();
+  const broker = await startBroker(client, { id: 1, endpoints: ['PLAINTEXT://h:1'], service });
+
+  fail(new Error('blind'));
+
+  await eventually(() => expect(broker.state).toMatchObject({ name: 'failed' }));
+  await eventually(async () => expect(await client.exists('/brokers/ids/1')).toBeNull());
+  await broker.close();
+});
+
+test('who closes takes only its own registration away', async () => {
+  await using zk = await startZk();
+  const other = await zk.witness();
+  const { broker } = await addBroker(zk, 1, { controller: false });
+  await other.delete('/brokers/ids/1');
+  const epoch = await registerBroker(other, 1, registration(1));
+
+  await broker.close();
+
+  expect(await other.exists('/brokers/ids/1')).toMatchObject({ czxid: epoch });
+});
+
+/** Streams of this client end with an error, from the call of what comes back on. */
+function failingWatches(client: Client): (error: Error) => void {
+  const failure = deferred<never>();
+  failure.promise.catch(() => {}); // whoever watches has it
+  const watch = client.watch.bind(client);
+  client.watch = (path, options) => {
+    const stream = watch(path, options);
+    const next = () => Promise.race([stream.next(), failure.promise]);
+    return { ready: stream.ready, [Symbol.asyncIterator]: () => ({ next }) } as WatchStream;
+  };
+  return failure.reject;
+}

@@ -187,6 +187,27 @@ test('parts of those who left are taken away; a part that makes no sense changes
   expect(a.client.load.watches).toBe(0);
 });
 
+test('a part that somebody deleted is planned again, whoever’s it is', async () => {
+  await using zk = await startZk();
+  const witness = await zk.witness();
+  const a = await join(zk);
+  await shared(a);
+  const b = await join(zk);
+  await shared(a, b);
+
+  for (const { member } of [b, a]) {
+    const part = planLayout.memberPlan.at({ group, consumer: member.id });
+    await witness.delete(part);
+    await vi.waitFor(() => witness.get(part), { timeout: 15_000 });
+    await shared(a, b);
+  }
+
+  for (const { member, client } of [a, b]) {
+    await member.close();
+    expect(client.load.watches).toBe(0);
+  }
+});
+
 test('a group can be described from outside: members, owners, ages, offsets, and what is wrong', async () => {
   await using zk = await startZk();
   const witness = await zk.witness();

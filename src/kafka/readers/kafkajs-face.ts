@@ -1,8 +1,11 @@
 /** As much of kafkajs 2.x as the adapter uses, so that nothing of it has to be installed to build. */
 
+import type { KafkaJsCluster } from './kafkajs-fetches.ts';
+
 export interface KafkaJs {
   consumer(config: {
     readonly groupId: string;
+    readonly maxWaitTimeInMs: number;
     readonly partitionAssigners: KafkaJsAssigner[];
   }): KafkaJsConsumer;
   admin(): KafkaJsAdmin;
@@ -86,13 +89,18 @@ export interface KafkaJsAdmin {
     topic: string,
     timestamp?: number,
   ): Promise<readonly { partition: number; offset: string }[]>;
+  describeConfigs(request: {
+    includeSynonyms: boolean;
+    resources: { type: number; name: string; configNames: string[] }[];
+  }): Promise<{ resources: readonly { configEntries: readonly { configValue: string }[] }[] }>;
 }
 
-export type KafkaJsAssigner = (config: {
-  readonly cluster: {
-    findTopicPartitionMetadata(topic: string): readonly { readonly partitionId: number }[];
-  };
-}) => {
+export interface KafkaJsMetadata extends KafkaJsCluster {
+  findTopicPartitionMetadata(topic: string): readonly { readonly partitionId: number }[];
+  refreshMetadata(): Promise<void>;
+}
+
+export type KafkaJsAssigner = (config: { readonly cluster: KafkaJsMetadata }) => {
   readonly name: string;
   readonly version: number;
   protocol(subscription: { readonly topics: string[] }): { name: string; metadata: Buffer };

@@ -100,6 +100,10 @@ class BoundedReader implements PartitionReader {
     return this.#reader.isPaused;
   }
 
+  get isClosed() {
+    return this.#reader.isClosed ?? false;
+  }
+
   [Symbol.asyncIterator](): this {
     return this;
   }

@@ -7,6 +7,7 @@ import type {
   KafkaJsBatch,
   KafkaJsBatchEnd,
   KafkaJsConsumer,
+  KafkaJsMetadata,
 } from './kafkajs-face.ts';
 import { boundedSource } from './kafkajs-open.ts';
 
@@ -17,6 +18,13 @@ class FakeKafka implements KafkaJs {
     { partition: 0, low: '0', high: '100' },
     { partition: 1, low: '50', high: '100' },
   ];
+  config: Parameters<KafkaJs['consumer']>[0] | undefined;
+  known = [0, 1];
+  readonly cluster: KafkaJsMetadata = {
+    findTopicPartitionMetadata: () => this.known.map((partitionId) => ({ partitionId })),
+    findBroker: async () => ({ fetch: async () => ({ responses: [] }) }),
+    refreshMetadata: async () => void this.calls.push('refresh'),
+  };
   assigner: KafkaJsAssigner | undefined;
   #join: (() => void) | undefined;
   #crash: ((event: { payload: { error: Error; restart: boolean } }) => void) | undefined;
@@ -31,11 +39,16 @@ class FakeKafka implements KafkaJs {
       fetchTopicOffsetsByTimestamp: async (_, ms = 0) => [
         { partition: 0, offset: ms > 1000 ? '-1' : '42' },
       ],
+      describeConfigs: async () => ({
+        resources: [{ configEntries: [{ configValue: 'delete' }] }],
+      }),
     };
   }
 
-  consumer(config: { partitionAssigners: KafkaJsAssigner[] }): KafkaJsConsumer {
+  consumer(config: Parameters<KafkaJs['consumer']>[0]): KafkaJsConsumer {
+    this.config = config;
     this.assigner = config.partitionAssigners[0];
+    this.assigner!({ cluster: this.cluster });
     const list = (partitions: { partitions: number[] }[]) => partitions[0]!.partitions.join();
     return {
       events: {
@@ -228,6 +241,27 @@ test('fetched elsewhere again and again means that the offset is gone', async ()
   expect((await reader.next()).done).toBe(true);
 });
 
+test('an offset that a broker says is gone ends its reader, unless it was asked for before a seek', async () => {
+  const kafka = new FakeKafka();
+  const error = Object.assign(new Error(), { topic: 't', partition: 0 });
+  error.name = 'KafkaJSOffsetOutOfRange';
+  kafka.cluster.findBroker = async () => ({ fetch: () => Promise.reject(error) });
+  await using source = new KafkaJsSource(kafka);
+  const reader = await source.open(t(0), 3n);
+  const { fetch } = await kafka.cluster.findBroker({ nodeId: '1' });
+  const ask = (fetchOffset: string) =>
+    fetch({ topics: [{ topic: 't', partitions: [{ partition: 0, fetchOffset }] }] });
+  kafka.taken();
+
+  await expect(ask('2')).rejects.toBe(error);
+  expect(kafka.taken()).toEqual([]);
+  await expect(ask('3')).rejects.toBe(error);
+
+  expect(kafka.taken()).toEqual(['pause 0']);
+  await expect(reader.next()).rejects.toMatchObject({ code: 'OFFSET_OUT_OF_RANGE' });
+  expect((await source.open(t(0), 5n)).position).toBe(5n);
+});
+
 test('when the group is joined again every reader goes on where it stood', async () => {
   const kafka = new FakeKafka();
   await using source = new KafkaJsSource(kafka);
@@ -238,6 +272,33 @@ test('when the group is joined again every reader goes on where it stood', async
   kafka.rejoin();
 
   expect(kafka.taken()).toEqual(['pause 1', 'seek 0 5']);
+});
+
+test('kafkajs looks for what was resumed after half a second, unless it is told otherwise', async () => {
+  const kafka = new FakeKafka();
+  await using source = new KafkaJsSource(kafka);
+  await source.open(t(0), 0n);
+  expect(kafka.config!.maxWaitTimeInMs).toBe(500);
+
+  await using other = new KafkaJsSource(kafka, { consumer: { maxWaitTimeInMs: 50 } });
+  await other.open(t(0), 0n);
+  expect(kafka.config!.maxWaitTimeInMs).toBe(50);
+});
+
+test('kafkajs is told of a partition that was added, as soon as that is opened', async () => {
+  const kafka = new FakeKafka();
+  await using source = new KafkaJsSource(kafka);
+  await source.open(t(0), 0n);
+  expect(kafka.taken()).not.toContain('refresh');
+
+  kafka.bounds.push({ partition: 2, low: '0', high: '5' });
+  await expect(source.open(t(2), 0n)).rejects.toMatchObject({ code: 'SOURCE_FAILED' });
+  kafka.known.push(2);
+  const reader = await source.open(t(2), 0n);
+  await kafka.fetched(2, 0, 5);
+
+  expect(kafka.taken()).toEqual(['refresh', 'refresh', 'seek 2 0', 'resume 2']);
+  expect((await reader.next()).value!.records).toHaveLength(5);
 });
 
 test('a crash that kafkajs does not mend fails the readers; the next open begins anew', async () => {
@@ -273,7 +334,7 @@ test('closed, everything is let go of, and a waiting next ends', async () => {
 
   await source.close();
 
-  expect((await waiting).done).toBe(true);
+  expect([(await waiting).done, reader.isClosed]).toEqual([true, true]);
   expect(kafka.calls.slice(-2)).toEqual(['consumer gone', 'admin gone']);
   await expect(source.open(t(0), 0n)).rejects.toMatchObject({ code: 'CLOSED' });
 });
@@ -282,9 +343,8 @@ test('the assigner gives everything to the one member there is, in Kafka’s own
   const kafka = new FakeKafka();
   await using source = new KafkaJsSource(kafka);
   await source.open(t(0), 0n);
-  const cluster = { findTopicPartitionMetadata: () => [{ partitionId: 0 }, { partitionId: 1 }] };
 
-  const assigner = kafka.assigner!({ cluster });
+  const assigner = kafka.assigner!({ cluster: kafka.cluster });
   const [assigned] = await assigner.assign({ members: [{ memberId: 'me' }], topics: ['t'] });
 
   expect(assigner.protocol({ topics: ['t'] }).metadata.toString('hex')).toBe(

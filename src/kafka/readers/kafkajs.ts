@@ -34,7 +34,9 @@ import type {
   KafkaJsBatchEnd,
   KafkaJsConsumer,
   KafkaJsMessage,
+  KafkaJsMetadata,
 } from './kafkajs-face.ts';
+import { repairFetches } from './kafkajs-fetches.ts';
 import { QueueReader, refuseOutside } from './queue-reader.ts';
 
 export interface KafkaJsSourceOptions {
@@ -44,17 +46,27 @@ export interface KafkaJsSourceOptions {
   readonly bufferedRecordsMax?: number;
   /** Batches that kafkajs may hand over at once. 16. */
   readonly partitionsConcurrently?: number;
-  /** More options for kafkajs's `consumer`, as `maxBytesPerPartition`. */
+  /** More options for kafkajs's `consumer`, as `maxBytesPerPartition`. `maxWaitTimeInMs` is 500. */
   readonly consumer?: Readonly<Record<string, unknown>>;
 }
 
 /** How often a partition may be fetched at another offset than asked for, in a row. */
 const misfetchesMax = 5;
+/**
+ * So long a fetch may wait at a broker, as with Kafka's own consumers, and kafkajs before it looks again when
+ * all is paused. Before that is over it does not see what was resumed; by itself it takes 5 s.
+ */
+const waitMs = 500;
+/** A topic, where a config is asked for. */
+const topicResource = 2;
 
 interface Topic {
   readonly consumer: KafkaJsConsumer;
   readonly readers: Map<number, QueueReader>;
   readonly misfetches: Map<number, number>;
+  /** Partitions that the group of one was given when it was last joined. */
+  readonly assigned: Set<number>;
+  readonly metadata: KafkaJsMetadata | undefined;
   readonly started: Promise<void>;
 }
 
@@ -62,6 +74,7 @@ export class KafkaJsSource implements RecordSource {
   readonly #kafka: KafkaJs;
   readonly #options: Required<Omit<KafkaJsSourceOptions, 'consumer'>> & KafkaJsSourceOptions;
   readonly #topics = new Map<string, Topic>();
+  readonly #compacted = new Set<string>();
   #admin: Promise<KafkaJsAdmin> | undefined;
   #isClosed = false;
 
@@ -87,6 +100,7 @@ export class KafkaJsSource implements RecordSource {
     refuseOutside(id, at, bounds);
     const entry = this.#topicOf(topic);
     await entry.started;
+    if (!entry.assigned.has(partition)) await this.#learn(entry, id);
     signal?.throwIfAborted();
     this.#refuseClosed();
     if (entry.readers.has(partition)) {
@@ -163,14 +177,26 @@ export class KafkaJsSource implements RecordSource {
     const known = this.#topics.get(topic);
     if (known !== undefined) return known;
     const readers = new Map<number, QueueReader>();
+    const assigned = new Set<number>();
+    let metadata: KafkaJsMetadata | undefined;
     const { groupPrefix, consumer: more } = this.#options;
     const consumer = this.#kafka.consumer({
+      maxWaitTimeInMs: waitMs,
       ...more,
       groupId: `${groupPrefix}-${randomUUID()}`,
-      partitionAssigners: [everything],
+      partitionAssigners: [
+        (config) => {
+          metadata = config.cluster;
+          repairFetches(config.cluster, {
+            isCompacted: (name) => this.#isCompacted(name),
+            onOutOfRange: (name, partition, offset) => this.#outOfRange(name, partition, offset),
+          });
+          return everything(config);
+        },
+      ],
     });
-    const started = this.#start(topic, consumer, readers);
-    const entry: Topic = { consumer, readers, misfetches: new Map(), started };
+    const started = this.#start(topic, consumer, readers, assigned);
+    const entry: Topic = { consumer, readers, misfetches: new Map(), assigned, metadata, started };
     this.#topics.set(topic, entry);
     started.catch(() => {
       this.#topics.delete(topic); // the next who opens tries anew
@@ -183,11 +209,15 @@ export class KafkaJsSource implements RecordSource {
     topic: string,
     consumer: KafkaJsConsumer,
     readers: Map<number, QueueReader>,
+    assigned: Set<number>,
   ): Promise<void> {
     try {
       const joined = new Promise<void>((resolve, reject) => {
         consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
-          this.#joined(topic, payload.memberAssignment[topic] ?? [], consumer, readers);
+          const partitions = payload.memberAssignment[topic] ?? [];
+          assigned.clear();
+          for (const partition of partitions) assigned.add(partition);
+          this.#joined(topic, partitions, consumer, readers);
           resolve();
         });
         consumer.on(consumer.events.CRASH, ({ payload }) => {
@@ -214,6 +244,19 @@ export class KafkaJsSource implements RecordSource {
       if (cause instanceof ReaderError) throw cause;
       throw new ReaderError('SOURCE_FAILED', `${topic} cannot be read`, { cause });
     }
+  }
+
+  /**
+   * A partition that was added since: by itself kafkajs would hear of it in minutes. What it is told now it
+   * sees when it fetches next; then it joins anew, and the reader goes on from there.
+   */
+  async #learn({ metadata }: Topic, id: PartitionId): Promise<void> {
+    if (metadata === undefined) return;
+    await this.#asked(metadata.refreshMetadata(), id);
+    const known = metadata.findTopicPartitionMetadata(id.topic);
+    if (known.some(({ partitionId }) => partitionId === partitionNumber(id))) return;
+    const message = `${id.topic}/${id.partition} is not known to every broker yet`;
+    throw new ReaderError('SOURCE_FAILED', message);
   }
 
   /** Everything is assigned to us; only what somebody reads is fetched, from where it stands. */
@@ -260,7 +303,8 @@ export class KafkaJsSource implements RecordSource {
     highWatermark,
   }: KafkaJsBatchEnd) {
     const reader = this.#topics.get(topic)?.readers.get(partition);
-    if (batchSize > 0 || reader === undefined || firstOffset !== String(reader.expected)) return;
+    const from = firstOffset ?? lastOffset; // null: it found nothing at all, and goes on by one
+    if (batchSize > 0 || reader === undefined || from !== String(reader.expected)) return;
     reader.push([], BigInt(lastOffset) + 1n, BigInt(highWatermark));
   }
 
@@ -271,11 +315,37 @@ export class KafkaJsSource implements RecordSource {
       entry.consumer.seek({ topic, partition, offset: String(reader.expected) });
       return;
     }
+    this.#outOfRange(topic, partition, reader.expected);
+  }
+
+  /** Unless it was asked for before a seek. */
+  #outOfRange(topic: string, partition: number, offset: bigint): void {
+    const entry = this.#topics.get(topic);
+    const reader = entry?.readers.get(partition);
+    if (entry === undefined || reader === undefined || reader.expected !== offset) return;
     entry.readers.delete(partition);
     entry.misfetches.delete(partition);
     entry.consumer.pause([{ topic, partitions: [partition] }]);
-    const message = `${topic}/${partition} has no offset ${reader.expected} any more`;
+    const message = `${topic}/${partition} has no offset ${offset} any more`;
     reader.fail(new ReaderError('OFFSET_OUT_OF_RANGE', message));
+  }
+
+  /** Where that cannot be asked, it does not count as compacted: nothing is passed over unseen. */
+  async #isCompacted(topic: string): Promise<boolean> {
+    if (this.#compacted.has(topic)) return true;
+    const configNames = ['cleanup.policy'];
+    try {
+      const admin = await this.#connectedAdmin();
+      const { resources } = await admin.describeConfigs({
+        includeSynonyms: false,
+        resources: [{ type: topicResource, name: topic, configNames }],
+      });
+      if (!resources[0]?.configEntries[0]?.configValue.includes('compact')) return false;
+    } catch {
+      return false; // asked again with the next fetch
+    }
+    this.#compacted.add(topic);
+    return true;
   }
 
   async #connectedAdmin(): Promise<KafkaJsAdmin> {

@@ -184,6 +184,10 @@ class NdjsonReader implements PartitionReader {
     return this.#highWatermark;
   }
 
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
   get isPaused(): boolean {
     return this.#isPaused;
   }
