@@ -194,6 +194,20 @@ test.runIf(existsSync('/dev/full'))('a full disk is said in one sentence', async
   }
 });
 
+test.runIf(existsSync('/dev/full'))(
+  'an item that could not be printed is back in its queue',
+  async () => {
+    const full = openSync('/dev/full', 'w');
+    await drover(['queue', 'put', '/items', 'one', '--server', address]);
+
+    const onDisk = await drover(['queue', 'take', '/items', '--server', address], { stdout: full });
+    const { out } = await drover(['queue', 'take', '/items', '--try', '--server', address]);
+
+    expect(onDisk.code).toBe(10);
+    expect(out).toBe('one');
+  },
+);
+
 test('a reader that goes away ends it quietly, however long it would have gone on', async () => {
   const client = await connect(address);
   const child = start(['watch', '-r', '/chroot', '--server', address, '--json']);

@@ -48,6 +48,8 @@ class Terminal {
   readonly child: ChildProcess;
   readonly ended: Promise<number | null>;
   #heard = '';
+  /** All of it, jumps included. */
+  raw = '';
 
   constructor(args: readonly string[], env: Record<string, string> = {}) {
     const python = 'import pty, sys; sys.exit(pty.spawn(sys.argv[1:]) >> 8)';
@@ -64,6 +66,7 @@ class Terminal {
     running.add(this.child);
     this.child.stdout!.setEncoding('utf8').on('data', (chunk) => {
       this.#heard += chunk;
+      this.raw += chunk;
     });
     this.ended = once(this.child, 'close').then(([code]) => {
       running.delete(this.child);
@@ -241,6 +244,45 @@ describe.skipIf(!hasPty)('in a terminal', () => {
     await client.close();
   });
 
+  test('a watch that speaks while a line of several rows is typed is seen in full', async () => {
+    await using server = await startTestServer();
+    const client = await connect(`127.0.0.1:${server.port}`);
+    const shell = await started(client, server.port);
+    shell.type('addWatch /brokers\r');
+    await shell.hears(prompt);
+    const typed = `create /brokers/x ${'long-'.repeat(40)}end`;
+    shell.type(typed);
+    await shell.hears(/end$/);
+
+    await client.set('/brokers', 'new');
+    await shell.hears(/WatchedEvent .*path:\/brokers [\s\S]*end$/);
+    await client.set('/brokers', 'newer'); // by now the editor knows how many rows there are
+    await shell.hears(/WatchedEvent .*path:\/brokers [\s\S]*end$/);
+
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: a jump up is what must not follow
+    expect(shell.raw.slice(shell.raw.lastIndexOf('WatchedEvent'))).not.toMatch(/\x1b\[\d*A/);
+    shell.type('\r');
+    await shell.hears(/Created \/brokers\/x\n/);
+    await client.close();
+  });
+
+  test.each([
+    ['while a line runs', 'watch /brokers\r', /watching \/brokers/],
+    ['at a question', 'deleteall /brokers\r', /\[y\/N\] $/],
+  ])('Ctrl-D leaves %s', async (_, line, heard) => {
+    await using server = await startTestServer();
+    const client = await connect(`127.0.0.1:${server.port}`);
+    const shell = await started(client, server.port);
+    shell.type(line);
+    await shell.hears(heard);
+
+    shell.type('\x04');
+
+    expect(await shell.ended).toBe(0);
+    expect(await client.exists('/brokers/ids')).not.toBeNull();
+    await client.close();
+  });
+
   test('lines that are pasted together run one after the other; redo runs one again', async () => {
     await using server = await startTestServer();
     const client = await connect(`127.0.0.1:${server.port}`);
@@ -344,6 +386,10 @@ describe.skipIf(!hasPty)('in a terminal', () => {
     no.type('no\r');
     expect(await no.ended).toBe(9);
     expect(await client.exists('/a/b')).not.toBeNull();
+    const left = new Terminal(command);
+    await left.hears(/\[y\/N\] $/);
+    left.type('\x04');
+    expect(await left.ended).toBe(9);
     const interrupted = new Terminal(command);
     await interrupted.hears(/\[y\/N\] $/);
     interrupted.type('\x03');

@@ -179,12 +179,18 @@ test('what is not needed by all is loaded by those who need it', async () => {
   const help = await run([bin, 'ls', '--help']);
   const columns = await run([bin, 'status', '--server', `127.0.0.1:${server.port}`]);
   const wrong = await run([bin, 'ls', '--nonsense']);
+  const fuzzy = await run([bin, 'complete', '--', 'dlq']);
 
   expect(help).toMatchObject({ stderr: '', status: 0 });
   expect(help.stdout).toMatch(/^Usage: drover ls/);
   expect(help.stdout).toContain('host:port,…[/chroot]');
   expect(wrong).toMatchObject({ stdout: '', status: 2 });
   expect(columns.stdout).toMatch(/^SERVER +ROLE/);
+  expect(fuzzy).toMatchObject({
+    stdout: expect.stringMatching(/^delquota\t/),
+    stderr: '',
+    status: 0,
+  });
 });
 
 test('every part of the command loads', () => {

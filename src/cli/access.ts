@@ -5,7 +5,8 @@ import { permsText } from '../protocol/index.ts';
 import { parseAcl } from './acl-text.ts';
 import type { Context, OptionValues } from './command.ts';
 import { printStat, statJson } from './data.ts';
-import { CommandError, exitCodes } from './exit-codes.ts';
+import { exitCodes } from './exit-codes.ts';
+import { versionOf } from './nodes.ts';
 import { aclJson, counted, escaped } from './output.ts';
 
 type Args = readonly string[];
@@ -41,13 +42,7 @@ export async function setAcl(
   const { output, signal } = context;
   const path = context.path(given);
   const acl = parseAcl(text);
-  const version = options.v === undefined ? -1 : Number(options.v);
-  if (!Number.isInteger(version)) {
-    throw new CommandError(
-      'usage',
-      `-v ${escaped(String(options.v))}: a version is a whole number`,
-    );
-  }
+  const version = versionOf(options);
   const client = await context.client();
   if (options.R !== true) {
     const stat = await client.setAcl(path, acl, { version, signal });

@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { runChild } from './child.ts';
 
 let dir: string;
@@ -54,6 +55,28 @@ test('one that does not heed SIGTERM is killed when the grace is over', async ()
   held.abort();
 
   expect(await ended).toEqual({ code: 137, stopped: 'inDoubt' });
+});
+
+test('Ctrl-Z does not stop us under a program that would go on', async () => {
+  const script = `import { runChild } from ${JSON.stringify(join(import.meta.dirname, 'child.ts'))};
+    const never = new AbortController().signal;
+    const script = 'echo begun; read line; exit 5';
+    const given = { held: never, signal: never, environment: process.env, graceMs: 100 };
+    const { code } = await runChild(['sh', '-c', script], given);
+    process.exit(code + process.listenerCount('SIGTSTP'));`;
+  const parent = spawn(
+    process.execPath,
+    ['--import', import.meta.resolve('tsx'), '--input-type=module', '-e', script],
+    { stdio: ['pipe', 'pipe', 'inherit'] },
+  );
+  onTestFinished(() => void parent.kill('SIGKILL'));
+  await once(parent.stdout, 'data');
+
+  parent.kill('SIGTSTP');
+  const ended = once(parent, 'exit');
+  parent.stdin.end('go on\n');
+
+  expect(await ended).toEqual([5, null]);
 });
 
 test('nothing of it outlives us, also when we are killed', async () => {

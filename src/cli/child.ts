@@ -6,7 +6,8 @@
  * of it outlives us, also when we are killed ourselves: a shell of one line stands by, whose input ends
  * with us, and which then does the same.
  *
- * Not covered: what leaves the program's process group (a daemon), and Windows, which has no groups.
+ * Not covered: what leaves the program's process group (a daemon), and Windows, which has no groups. The
+ * program has no terminal of its own: what it reads and writes is ours, but /dev/tty can't be opened.
  */
 
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -36,6 +37,7 @@ export interface ChildEnd {
 }
 
 const hasGroups = process.platform !== 'win32';
+const doNothing = () => {};
 
 export async function runChild(
   [command, ...args]: readonly [string, ...string[]],
@@ -46,15 +48,20 @@ export async function runChild(
   signal.throwIfAborted();
   // First, so that from its first moment on the program is known to who stands by.
   const guard = standBy(graceMs);
-  const child = spawn(command, args, {
-    stdio: [input === undefined ? 'inherit' : 'pipe', 'inherit', 'inherit'],
-    env: environment as NodeJS.ProcessEnv,
-    detached: hasGroups, // a group of its own, so that all of it can be ended
-  });
-  if (child.pid !== undefined) guard?.stdin?.write(`${child.pid}\n`);
+  // Ctrl-Z would stop us and not the program, which went on while what is held went to others.
+  process.on('SIGTSTP', doNothing);
+  let child: ChildProcess;
   try {
+    // Some of what can be wrong is thrown here, and some comes later.
+    child = spawn(command, args, {
+      stdio: [input === undefined ? 'inherit' : 'pipe', 'inherit', 'inherit'],
+      env: environment as NodeJS.ProcessEnv,
+      detached: hasGroups, // a group of its own, so that all of it can be ended
+    });
+    if (child.pid !== undefined) guard?.stdin?.write(`${child.pid}\n`);
     await once(child, 'spawn');
   } catch (cause) {
+    process.off('SIGTSTP', doNothing);
     guard?.kill('SIGKILL');
     const reason = (cause as NodeJS.ErrnoException).code ?? String(cause);
     throw new CommandError('usage', `${escaped(command)} can't be run (${reason})`, { cause });
@@ -62,7 +69,8 @@ export async function runChild(
   let impatience: NodeJS.Timeout | undefined;
   const stop = (why: NonNullable<ChildEnd['stopped']>) => {
     if (stopped !== undefined && impatience !== undefined) return;
-    stopped ??= why;
+    // Who is told to end gives back what they hold, which then looks like a loss.
+    stopped ??= signal.aborted ? 'interrupted' : why;
     signalGroup(child, 'SIGTERM');
     impatience = setTimeout(() => signalGroup(child, 'SIGKILL'), graceMs);
   };
@@ -85,6 +93,7 @@ export async function runChild(
   } finally {
     clearTimeout(impatience);
     for (const each of stopHearing) each();
+    process.off('SIGTSTP', doNothing);
     guard?.kill('SIGKILL');
   }
 }

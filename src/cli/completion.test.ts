@@ -72,9 +72,16 @@ test('no server is no reason to fail', async () => {
   expect(await complete('ls /b', around)).toEqual({ candidates: [], word: '/b' });
 });
 
-test('a hundred thousand names are ranked, and few are offered', () => {
+test('contexts that can not be read are no reason to fail', async () => {
+  const contexts = async () => Promise.reject(new Error('damaged'));
+  const around = { commands, cwd: '/', client: async () => null, contexts };
+
+  expect(await complete('ls --context p', around)).toEqual({ candidates: [], word: 'p' });
+});
+
+test('a hundred thousand names are ranked, and few are offered', async () => {
   const many = Array.from({ length: 100_000 }, (_, i) => ({ value: `child-${i}`, about: '' }));
 
-  expect(ranked(many, 'child-')).toHaveLength(200);
-  expect(ranked(many, 'ch99999')[0]!.value).toBe('child-99999');
+  expect(await ranked(many, 'child-')).toHaveLength(200);
+  expect((await ranked(many, 'ch99999'))[0]!.value).toBe('child-99999');
 });

@@ -6,7 +6,6 @@
  * terminal could trip over are never offered.
  */
 
-import { Fzf } from 'fzf';
 import type { Client } from '../client/index.ts';
 import { childOf } from '../protocol/index.ts';
 import {
@@ -53,7 +52,7 @@ export async function complete(line: string, around: Surroundings): Promise<Comp
   const at = commandAt(before);
   if (at === undefined) {
     const all = Object.entries(commands).map(([value, { about }]) => ({ value, about }));
-    return { word, candidates: ranked(all, bare) };
+    return { word, candidates: await ranked(all, bare) };
   }
   const command = findCommand(commands, before[at]!);
   if (command === undefined) return { word, candidates: [] };
@@ -67,7 +66,7 @@ export async function complete(line: string, around: Surroundings): Promise<Comp
       value: longOf(flags) ?? flags.split(/[ ,]/, 1)[0]!,
       about,
     }));
-    return { word, candidates: ranked(flags, bare) };
+    return { word, candidates: await ranked(flags, bare) };
   }
   const index = positionals(before.slice(at + 1), options).length;
   return { word, candidates: await ofKind(kindAt(command, index), bare, around) };
@@ -118,7 +117,9 @@ async function ofKind(
 ): Promise<Candidate[]> {
   const words = (values: readonly string[]) => values.map((value) => ({ value, about: '' }));
   if (kind === 'path') return paths(word, around);
-  if (kind === 'context') return ranked(words(await around.contexts()), word);
+  if (kind === 'context') {
+    return ranked(words(await around.contexts().catch(() => [])), word); // their file may be damaged
+  }
   if (kind === 'command') {
     const all = Object.entries(around.commands).map(([value, { about }]) => ({ value, about }));
     return ranked(all, word);
@@ -127,12 +128,14 @@ async function ofKind(
 }
 
 /** What begins with the word, in the order of the names; else what matches it somehow, best first. */
-export function ranked(all: readonly Candidate[], word: string): Candidate[] {
+export async function ranked(all: readonly Candidate[], word: string): Promise<Candidate[]> {
   const safe = all.filter(({ value }) => value.search(unprintable) === -1);
   const begun = safe.filter(({ value }) => value.startsWith(word));
   if (begun.length > 0 || word === '') {
     return begun.sort((a, b) => (a.value < b.value ? -1 : 1)).slice(0, candidatesMax);
   }
+  // What it gives to `require` is empty, and the built command is CommonJS.
+  const { Fzf } = await import('fzf');
   const finder = new Fzf(safe, { selector: ({ value }: Candidate) => value, limit: candidatesMax });
   return finder.find(word).map(({ item }: { item: Candidate }) => item);
 }
@@ -146,7 +149,7 @@ async function paths(word: string, around: Surroundings): Promise<Candidate[]> {
   for (const { shown, path } of await ways(client, folder, around.cwd)) {
     const children = await childrenOf(client, path);
     const all = children.map((child) => ({ value: child, about: '' }));
-    for (const { value } of ranked(all, name)) {
+    for (const { value } of await ranked(all, name)) {
       const full = `${shown}${value}`;
       if (quotedWord(full).includes('\n')) continue;
       found.push({ value: quotedWord(full), about: '' });
@@ -179,7 +182,7 @@ async function ways(client: Client, folder: string, cwd: string): Promise<Way[]>
       const children = await childrenOf(client, way.path);
       const same = children.filter((child) => child === name);
       const candidates = same.length > 0 ? same : children;
-      const fitting = ranked(
+      const fitting = await ranked(
         candidates.map((value) => ({ value, about: '' })),
         name,
       );

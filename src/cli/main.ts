@@ -103,8 +103,10 @@ async function askAtTerminal(question: string, signal: AbortSignal): Promise<str
     output: process.stderr,
     terminal: false, // so that Ctrl-C comes as a signal, as everywhere else
   });
+  // Ctrl-D closes it without an answer, and is a no.
+  const left = new Promise<string>((resolve) => lines.once('close', () => resolve('')));
   try {
-    return await lines.question(question, { signal });
+    return await Promise.race([lines.question(question, { signal }), left]);
   } finally {
     lines.close();
   }

@@ -7,7 +7,7 @@
  */
 
 import { readFile } from 'node:fs/promises';
-import type { Acl, CreateMode, StatView } from '../client/index.ts';
+import { type Acl, type CreateMode, type StatView, ZkError } from '../client/index.ts';
 import { Pace, sortInTurns } from '../support/index.ts';
 import { parseAcl } from './acl-text.ts';
 import type { Context, OptionValues } from './command.ts';
@@ -143,8 +143,8 @@ export async function stat(context: Context, args: Args, options: OptionValues):
   return waiter ? waiter.wait() : exitCodes.ok;
 }
 
-function noNode(path: string): CommandError {
-  return new CommandError('refused', `NO_NODE: no such node (${escaped(path)})`);
+function noNode(path: string): ZkError {
+  return new ZkError('NO_NODE', { path });
 }
 
 export async function sync(context: Context, [given]: Args): Promise<number> {

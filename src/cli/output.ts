@@ -60,6 +60,7 @@ export class Output {
   #batchChars = 0;
   #taken: Promise<void> = Promise.resolve();
   #isGone = false;
+  #isLost = false;
 
   constructor(options: OptionValues, streams: OutputStreams = {}) {
     this.isJson = options.json === true;
@@ -89,6 +90,11 @@ export class Output {
   /** Whoever read the output has closed it. */
   get isGone(): boolean {
     return this.#isGone;
+  }
+
+  /** Something did not get out, as on a full disk or after the reader had gone. Known once `drained`. */
+  get isLost(): boolean {
+    return this.#isLost || this.#isGone;
   }
 
   /** A person sees it, so that bytes from outside must not reach the terminal as they are. */
@@ -124,7 +130,7 @@ export class Output {
     this.#flush();
     if (this.#isGone) return;
     this.#clearProgress();
-    this.#taken = new Promise((taken) => this.#stdout.write(bytes, () => taken()));
+    this.#send(bytes);
   }
 
   /** In colour where standard output shows colours and nobody said no to them. */
@@ -186,8 +192,17 @@ export class Output {
     this.#batchChars = 0;
     if (this.#isGone) return;
     this.#clearProgress();
+    this.#send(text);
+  }
+
+  #send(what: string | Uint8Array): void {
     // Called in the order of the writes, and after an error too.
-    this.#taken = new Promise((taken) => this.#stdout.write(text, () => taken()));
+    this.#taken = new Promise((taken) => {
+      this.#stdout.write(what, (error) => {
+        if (error) this.#isLost = true;
+        taken();
+      });
+    });
   }
 
   #clearProgress(): void {

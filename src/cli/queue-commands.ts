@@ -22,7 +22,7 @@ import type { Context, OptionValues } from './command.ts';
 import { CommandError, exitCodes } from './exit-codes.ts';
 import { makeFolders } from './make-folders.ts';
 import { dataJson, escaped } from './output.ts';
-import { childOptions, waitOf } from './recipe-commands.ts';
+import { childOptions, programOf, waitOf } from './recipe-commands.ts';
 import { within } from './within.ts';
 
 const usage =
@@ -92,16 +92,16 @@ async function take(
   program: readonly string[],
   options: OptionValues,
 ): Promise<number> {
+  const command = program.length === 0 ? undefined : programOf(program, 'queue take PATH');
   const wait = waitOf(context, options);
   const item = options.try === true ? await it.tryTake(wait) : await it.take(wait);
   if (item === null) throw new CommandError('refused', `${escaped(it.path)} is empty`);
-  const [command, ...args] = program;
   try {
-    if (command !== undefined) return await work(context, item, [command, ...args], options);
+    if (command !== undefined) return await work(context, item, command, options);
     if (options.hold === true) return await hold(context, item);
     print(context, item);
     await context.output.drained();
-    if (context.output.isGone) return exitCodes.output; // nobody has seen it: it goes back
+    if (context.output.isLost) return exitCodes.output; // nobody has seen it: it goes back
     await item.confirm();
     return exitCodes.ok;
   } finally {

@@ -95,13 +95,12 @@ export async function elect(
         what: election.path,
         variables: { DROVER_EPOCH: String(term.epoch), DROVER_FENCING_TOKEN: String(term.epoch) },
       });
-      if (!term.signal.aborted || options.once === true) return code;
+      if (!term.signal.aborted || options.once === true || signal.aborted) return code;
       output.tell('standing again');
     }
     return exitCodes.unknown;
   } finally {
     await election.close();
-    await client.close();
   }
 }
 
@@ -116,6 +115,7 @@ export async function register(
   const discovery = new ServiceDiscovery(client, context.path(path));
   const port = options.port === undefined ? null : within(options.port, '--port', 1, 65_535, 0);
   const address = typeof options.address === 'string' ? options.address : hostname();
+  if (address === '') throw new CommandError('usage', '--address: a name or an address is wanted');
   const id = typeof options.name === 'string' ? { id: options.name } : {};
   try {
     const payload = payloadOf(options.payload);
@@ -135,7 +135,6 @@ export async function register(
     return stopped === 'interrupted' ? exitCodes.interrupted : code;
   } finally {
     await discovery.close();
-    await client.close();
   }
 }
 
@@ -176,8 +175,8 @@ export function childOptions(
 }
 
 export function programOf(program: readonly string[], usage: string): Program {
-  const [command, ...args] = program;
-  if (command !== undefined) return [command, ...args];
+  const [command = '', ...args] = program;
+  if (command !== '') return [command, ...args];
   throw new CommandError('usage', `what is to be run? drover ${usage} -- command…`);
 }
 

@@ -11,7 +11,9 @@ import {
   ConnectError,
   isZkError,
   type WatchEvent,
+  ZkError,
 } from '../client/index.ts';
+import { printable } from '../protocol/index.ts';
 import type { Command, CommandTable, Context, OptionValues, ShellControl } from './command.ts';
 import { CommandError, exitCodes } from './exit-codes.ts';
 import { journalFile } from './journal-file.ts';
@@ -92,7 +94,7 @@ export async function runCommand(
   } catch (error) {
     if (output.isGone) return exitCodes.ok;
     await output.drained(); // what was found stands before what went wrong
-    code = explain(error, output, all);
+    code = explain(await withChroot(error, { session, opened, signal: all }), output, all);
     return code;
   } finally {
     session.notes = around;
@@ -250,6 +252,38 @@ async function connecting(session: CliSession, output: Output, signal: AbortSign
   }
 }
 
+/** Below a chroot that is not there nothing is found or made, and a path alone does not tell why. */
+async function withChroot(
+  error: unknown,
+  {
+    session,
+    opened,
+    signal,
+  }: {
+    readonly session: CliSession;
+    readonly opened: readonly Client[];
+    readonly signal: AbortSignal;
+  },
+): Promise<unknown> {
+  if (!isZkError(error, 'NO_NODE')) return error;
+  for (const client of [await session.opened(), ...opened]) {
+    const chroot = client?.chroot;
+    if (!client || !chroot) continue;
+    const found = await client
+      .exists('/', { signal, timeoutMs: askTimeoutMs })
+      .catch(() => undefined);
+    if (found !== null) continue;
+    const { op, path } = error;
+    const cure = `drover create -p ${printable(chroot)} --server ${client.server ?? 'HOSTS'} makes it`;
+    const detail = `the chroot ${printable(chroot)} is not there, and ${cure}`;
+    return new ZkError('NO_NODE', { op, path, detail, cause: error });
+  }
+  return error;
+}
+
+/** For a question that only makes an error clearer. */
+const askTimeoutMs = 2_000;
+
 interface Explained {
   readonly code: string;
   readonly exitCode: number;
@@ -284,7 +318,7 @@ function explanationOf(error: unknown, signal?: AbortSignal): Explained | null {
       : isOver
         ? exitCodes.unreachable
         : exitCodes.refused;
-    return { code: error.code, exitCode, message: error.message, path: error.path };
+    return { code: error.code, exitCode, message: messageOf(error), path: error.path };
   }
   if (error instanceof ConnectError) {
     const message = `${error.message}; is it running, and is --server right?`;
@@ -303,6 +337,11 @@ function explanationOf(error: unknown, signal?: AbortSignal): Explained | null {
     return { code, exitCode: exitCodes.refused, message: String(message) };
   }
   return null;
+}
+
+/** A session that ended for the same reason is quoted by its calls: once is enough. */
+function messageOf({ code, cause, message }: ZkError): string {
+  return isZkError(cause, code) && message.includes(cause.message) ? cause.message : message;
 }
 
 /** Said by the file system about a file here: no server has refused anything. */

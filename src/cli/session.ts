@@ -82,12 +82,10 @@ export class CliSession {
     }
   }
 
-  async reconnect(signal: AbortSignal, servers?: string): Promise<void> {
+  /** To where it was, or to another place from now on. */
+  async reconnect(signal: AbortSignal, elsewhere?: Target): Promise<void> {
     await this.close();
-    if (servers !== undefined) {
-      const before = await this.target();
-      this.#target = Promise.resolve({ ...before, servers, origin: 'connect' });
-    }
+    if (elsewhere !== undefined) this.#target = Promise.resolve(elsewhere);
     this.#isDisconnected = false;
     await this.client(signal);
   }

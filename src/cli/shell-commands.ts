@@ -1,5 +1,6 @@
 /** What means something in a shell alone: cd, pwd, history, redo, printwatches, connect, close, quit. */
 
+import { ZkError } from '../client/index.ts';
 import type { Context, ShellControl } from './command.ts';
 import { CommandError, exitCodes } from './exit-codes.ts';
 import { helpText } from './help.ts';
@@ -17,7 +18,7 @@ export async function cd(context: Context, [given]: Args): Promise<number> {
   const path = given === '-' ? shell.previousCwd : context.path(given ?? '/');
   const client = await context.client();
   if ((await client.exists(path, { signal: context.signal })) === null) {
-    throw new CommandError('refused', `NO_NODE: no such node (${escaped(path)})`);
+    throw new ZkError('NO_NODE', { path });
   }
   shell.previousCwd = shell.cwd;
   shell.cwd = path;

@@ -6,7 +6,13 @@
  */
 
 import type { WatchEvent } from '../client/index.ts';
-import { type CommandTable, findCommand, type OptionValues, type ShellControl } from './command.ts';
+import {
+  type CommandTable,
+  findCommand,
+  type OptionValues,
+  type ShellControl,
+  type Target,
+} from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 import { journalFile } from './journal-file.ts';
 import { escaped, Output, type OutputStreams } from './output.ts';
@@ -14,7 +20,7 @@ import { refuseName, runCommand, type Surface } from './run.ts';
 import { CliSession } from './session.ts';
 import { targetOf } from './target.ts';
 import { tokens } from './tokens.ts';
-import { printEvent } from './watch-events.ts';
+import { isChange, printEvent } from './watch-events.ts';
 
 export interface ShellOptions {
   readonly commands: CommandTable;
@@ -104,7 +110,18 @@ export class Shell implements ShellControl {
   }
 
   async reconnect(servers?: string): Promise<void> {
-    await this.session.reconnect(this.#current?.signal ?? new AbortController().signal, servers);
+    const target = servers === undefined ? undefined : await this.#targetAt(servers);
+    await this.session.reconnect(this.#current?.signal ?? new AbortController().signal, target);
+  }
+
+  /** As with --server: a place that is named is shown no context's credentials. Read-only stays so. */
+  async #targetAt(servers: string): Promise<Target> {
+    const { defaults, environment } = this.#options;
+    const { context: _, ...rest } = defaults;
+    const target = await targetOf({ ...rest, server: servers }, environment);
+    const before = await this.session.target().catch(() => null);
+    const readOnly = target.readOnly || before?.readOnly === true;
+    return { ...target, origin: 'connect', readOnly };
   }
 
   disconnect(): Promise<void> {
@@ -136,7 +153,7 @@ export class Shell implements ShellControl {
   }
 
   #heard(event: WatchEvent): void {
-    if (this.printWatches) this.#print((output) => printEvent(output, event));
+    if (this.printWatches && isChange(event)) this.#print((output) => printEvent(output, event));
   }
 
   #print(work: (output: Output) => void): void {

@@ -98,3 +98,9 @@ test('TLS comes from flags or from zkCli’s file of properties', async () => {
   expect(flags.client.tls).toEqual({ ca: 'PEM', servername: 'zk1' });
   expect(java.client.tls).toEqual({ ca: 'PEM', cert: 'PEM', key: 'PEM', passphrase: 'pw' });
 });
+
+test('a file for TLS that is empty, a variable that nobody set, is no connection in the clear', async () => {
+  for (const name of ['tlsCa', 'tlsCert', 'tlsKey']) {
+    await expect(targetOf({ [name]: '' }, nowhere())).rejects.toThrow('a file is wanted');
+  }
+});

@@ -152,6 +152,12 @@ function saslOf(username: string | undefined, { DROVER_SASL_PASSWORD }: Environm
   throw new CommandError('usage', '--sasl-user: put its password into DROVER_SASL_PASSWORD');
 }
 
+const tlsFiles = [
+  ['tlsCa', '--tls-ca'],
+  ['tlsCert', '--tls-cert'],
+  ['tlsKey', '--tls-key'],
+] as const;
+
 async function tlsOf(
   options: OptionValues,
   saved: SavedContext | null,
@@ -159,6 +165,9 @@ async function tlsOf(
 ): Promise<TlsOptions | undefined> {
   const text = (name: string) => options[name] as string | undefined;
   const store = properties['zookeeper.ssl.keyStore.location'];
+  for (const [name, flag] of tlsFiles) {
+    if (text(name) === '') throw new CommandError('usage', `${flag}: a file is wanted`);
+  }
   const ca = text('tlsCa') ?? saved?.tls?.ca ?? properties['zookeeper.ssl.trustStore.location'];
   const cert = text('tlsCert') ?? saved?.tls?.cert ?? store;
   const key = text('tlsKey') ?? saved?.tls?.key ?? store;

@@ -12,7 +12,7 @@
 import { open } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { createInterface } from 'node:readline';
+import { clearScreenDown, createInterface, cursorTo, moveCursor } from 'node:readline';
 import type { REPLServer } from 'node:repl';
 import type { Context, OptionValues } from './command.ts';
 import { CommandError, exitCodes } from './exit-codes.ts';
@@ -146,6 +146,7 @@ class Terminal {
     process.on('SIGTERM', terminate);
     await new Promise<void>((resolve) => repl.once('exit', () => resolve()));
     process.off('SIGTERM', terminate);
+    this.#repl = undefined; // another prompt, for the line that runs, would open the terminal again
     this.#shell.interrupt();
     await this.#work;
     await this.#shell.close();
@@ -172,9 +173,10 @@ class Terminal {
         // A bug of ours ends the line and not the shell.
         this.#context.output.tell((error as Error)?.stack ?? String(error));
       }
+      const prompt = await this.#shell.prompt();
       if (this.#shell.isOver) this.#repl?.close();
-      else {
-        this.#repl?.setPrompt(await this.#shell.prompt());
+      else if (this.#repl !== undefined) {
+        this.#repl.setPrompt(prompt);
         done();
       }
     });
@@ -201,13 +203,19 @@ class Terminal {
 
   /** What comes while somebody types stands above what they type. */
   #aside(print: () => void): void {
-    if (this.#repl === undefined || this.#shell.isBusy) {
+    const repl = this.#repl;
+    if (repl === undefined || this.#shell.isBusy) {
       print();
       return;
     }
-    process.stdout.write('\r\x1b[K');
+    const { stdout } = process;
+    moveCursor(stdout, 0, -repl.getCursorPos().rows);
+    cursorTo(stdout, 0);
+    clearScreenDown(stdout);
     print();
-    this.#repl.prompt(true);
+    // Else the editor goes up as many rows as the line took before, over what was printed.
+    Object.assign(repl, { prevRows: 0 });
+    repl.prompt(true);
   }
 
   async #suspend<T>(work: () => Promise<T>): Promise<T> {
@@ -217,8 +225,10 @@ class Terminal {
     try {
       return await work();
     } finally {
-      process.stdin.setRawMode(true);
-      repl.resume();
+      if (this.#repl !== undefined) {
+        process.stdin.setRawMode(true);
+        repl.resume();
+      }
     }
   }
 

@@ -9,13 +9,14 @@ import type { Context, OptionValues } from './command.ts';
 import { CommandError, exitCodes } from './exit-codes.ts';
 import { escaped, foundCode, hex } from './output.ts';
 import { type Visited, type VisitOptions, visitSubtree } from './subtree.ts';
+import { numberIn } from './within.ts';
 
 type Args = readonly string[];
 
 export function countOf(options: OptionValues, key: string, flag: string): number | undefined {
   const text = options[key];
   if (text === undefined) return undefined;
-  const value = Number(text);
+  const value = numberIn(text);
   if (Number.isSafeInteger(value) && value >= 0) return value;
   throw new CommandError('usage', `${flag} ${escaped(String(text))}: a whole number is wanted`);
 }

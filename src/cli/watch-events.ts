@@ -16,6 +16,11 @@ const javaNames: Readonly<Record<string, string>> = {
   persistentWatchRemoved: 'PersistentWatchRemoved',
 };
 
+/** False where a watch is only told that its session is over, which others say. */
+export function isChange({ type }: WatchEvent): boolean {
+  return type !== 'none';
+}
+
 /** As zkCli prints it. */
 export function printEvent(output: Output, { type, path, zxid }: WatchEvent): void {
   if (output.isJson) {
@@ -43,7 +48,9 @@ export function eventWaiter(context: Context): { listener: Listener; wait(): Pro
     heard = resolve;
   });
   return {
-    listener: (each) => heard(each),
+    listener: (each) => {
+      if (isChange(each)) heard(each);
+    },
     async wait() {
       await output.drained();
       let stop: (() => void) | undefined;
@@ -69,10 +76,8 @@ type AnyClient = Awaited<ReturnType<Context['client']>>;
 /** A session that ends takes its watches along: whoever waits has to hear of it. */
 function ended(client: AnyClient): Promise<never> {
   return new Promise((_, reject) => {
-    client.sessionSignal.addEventListener(
-      'abort',
-      () => client.exists('/').then(() => {}, reject),
-      { once: true },
-    );
+    const ask = () => void client.exists('/').then(() => {}, reject);
+    if (client.sessionSignal.aborted) ask();
+    else client.sessionSignal.addEventListener('abort', ask, { once: true });
   });
 }

@@ -4,7 +4,7 @@ import type { WatcherType } from '../client/index.ts';
 import type { Context, OptionValues } from './command.ts';
 import { CommandError, exitCodes } from './exit-codes.ts';
 import { escaped } from './output.ts';
-import { eventWaiter, printEvent } from './watch-events.ts';
+import { eventWaiter, isChange, printEvent } from './watch-events.ts';
 
 const modes = { PERSISTENT: 'persistent', PERSISTENT_RECURSIVE: 'persistentRecursive' } as const;
 
@@ -29,6 +29,7 @@ export async function addWatch(
   }
   // By itself it would end with its session: it goes on until it is told to stop.
   await client.addWatch(path, mode, (event) => {
+    if (!isChange(event)) return;
     printEvent(output, event);
     void output.drained();
   });

@@ -5,7 +5,7 @@
  * Where a server does not answer it, that is said: then the owner may be there.
  */
 
-import { isZkError } from '../client/index.ts';
+import { isZkError, ZkError } from '../client/index.ts';
 import { Columns } from './columns.ts';
 import type { Context } from './command.ts';
 import { CommandError, exitCodes } from './exit-codes.ts';
@@ -58,7 +58,7 @@ async function sessionOf(context: Context, what: string): Promise<bigint> {
     if (isZkError(error, 'NO_AUTH')) return null;
     throw error;
   });
-  if (stat === null) throw new CommandError('refused', `NO_NODE: no such node (${escaped(path)})`);
+  if (stat === null) throw new ZkError('NO_NODE', { path });
   if (stat.ephemeralOwner > 0n) return stat.ephemeralOwner;
   throw new CommandError('refused', `${escaped(path)} is not ephemeral: no session owns it`);
 }

@@ -3,6 +3,11 @@
 import type { OptionValues } from './command.ts';
 import { CommandError } from './exit-codes.ts';
 
+/** NaN for what is empty too, a variable that nobody set: JavaScript makes a 0 of it. */
+export function numberIn(given: OptionValues[string]): number {
+  return typeof given === 'string' && given.trim() !== '' ? Number(given) : Number.NaN;
+}
+
 export function within(
   given: OptionValues[string],
   flag: string,
@@ -11,7 +16,7 @@ export function within(
   unless: number,
 ): number {
   if (given === undefined) return unless;
-  const value = Number(given);
+  const value = numberIn(given);
   if (Number.isFinite(value) && value >= min && value <= max) return value;
   throw new CommandError('usage', `${flag}: a number from ${min} to ${max} is wanted`);
 }

@@ -22,6 +22,16 @@ test('getAcl and setAcl speak zkCli’s way in a shell, and one that setAcl take
   expect((await runInProcess(zk.address, ['setAcl', '/a', plain.out.trim()])).code).toBe(0);
 });
 
+test('credentials that the server refuses are told of once', async () => {
+  await using zk = await startZk();
+
+  const { code, err } = await runInProcess(zk.address, ['ls', '/', '--auth', 'nosuch:secret']);
+
+  expect(code).toBe(7);
+  expect(err.match(/refused the credentials/g)).toHaveLength(1);
+  expect(err).not.toContain('secret');
+});
+
 test('addauth proves who we are, for this session and no other', async () => {
   await using zk = await startZk();
   await using shell = shellInProcess(zk.address);

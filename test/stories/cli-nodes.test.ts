@@ -178,6 +178,38 @@ test('the old spellings with a version and with watch do what they did', async (
   expect((await shell.run('delete /a 1')).code).toBe(0);
 });
 
+test('a chroot that is not there is named, and how it is made', async () => {
+  await using zk = await startZk();
+  const nowhere = `${zk.address}/no/where`;
+
+  const said = await Promise.all([
+    runInProcess(nowhere, ['ls', '/']),
+    runInProcess(nowhere, ['stat', '/']),
+    runInProcess(nowhere, ['create', '/a']),
+    runInProcess(nowhere, ['lock', '/l', '--', 'true']),
+    runInProcess(nowhere, ['elect', '/e', '--', 'true']),
+  ]);
+  const below = await runInProcess(zk.address, ['ls', '/a']);
+
+  for (const { code, err } of said) {
+    expect(code).toBe(6);
+    expect(err).toMatch(
+      /the chroot \/\S*no\/where is not there.*create -p \/\S*no\/where --server/,
+    );
+  }
+  expect(below.err).not.toContain('chroot');
+});
+
+test('a node that is not there has one code, whoever looks for it', async () => {
+  await using zk = await startZk();
+  await using shell = shellInProcess(zk.address, { json: true });
+
+  for (const line of ['get /gone', 'stat /gone', 'cd /gone', 'whois /gone']) {
+    const { error } = JSON.parse((await shell.run(line)).err);
+    expect(error).toMatchObject({ code: 'NO_NODE', path: '/gone' });
+  }
+});
+
 test('quotes are zkCli’s quotes', async () => {
   await using zk = await startZk();
   const client = await zk.connect();

@@ -103,6 +103,37 @@ test('a command that is not there is told of, and the lock is given back', async
   expect(await new Lock(client, '/l').holder()).toBeNull();
 });
 
+test('a command that nobody named, or that can not be a file, is told of, and nothing stays held', async () => {
+  const client = await zk.connect();
+  await run('queue', 'put', '/q', 'item');
+
+  const unset = await Promise.all([
+    run('lock', '/l', '--', ''),
+    run('elect', '/e', '--', ''),
+    run('queue', 'take', '/q', '--', ''),
+  ]);
+  const noFile = await run('lock', '/l', '--', join(process.execPath, 'x'));
+
+  for (const said of unset) {
+    expect(said).toMatchObject({ code: 2, err: expect.stringContaining('what is to be run?') });
+  }
+  expect(noFile).toMatchObject({ code: 2, err: expect.stringContaining("can't be run (ENOTDIR)") });
+  expect(await new Lock(client, '/l').holder()).toBeNull();
+  expect((await run('queue', 'size', '/q')).out).toBe('1 waiting, 0 taken\n');
+});
+
+test('a number or an address that is empty, a variable that nobody set, is refused', async () => {
+  const said = await Promise.all([
+    run('lock', '/l', '--timeout', '', ...sh('true')),
+    run('lock', '/l', '--kill-after', ' ', ...sh('true')),
+    run('register', '/s', 'web', '--address', '', ...sh('true')),
+    run('tree', '/', '--depth', ''),
+    run('setAcl', '-v', '', '/', 'world:anyone:cdrwa'),
+  ]);
+
+  expect(said.map(({ code }) => code)).toEqual([2, 2, 2, 2, 2]);
+});
+
 test('a command runs under one of so many leases', async () => {
   const tooMany = await run('semaphore', '/s', '--limit', '2', '--count', '3', ...sh('true'));
   const { code } = await run('semaphore', '/s', '--limit', '2', '--count', '2', ...sh('exit 3'));
@@ -130,6 +161,23 @@ test('a command runs once it is elected, and again after it was deposed', async 
   const [first, second] = text('epochs').trim().split('\n').map(BigInt);
   expect(code).toBe(5);
   expect(second).toBeGreaterThan(first!);
+});
+
+test('Ctrl-C ends the command of who was elected, and nothing is said to be lost', async () => {
+  const stop = new AbortController();
+  const running = runInProcess(
+    zk.address,
+    ['elect', '/e', ...sh(`echo $$ > ${file('pid')}; exec sleep 1000`)],
+    { environment, signal: stop.signal },
+  );
+  await expect.poll(() => text('pid'), { timeout: 10_000 }).not.toBe('');
+
+  stop.abort();
+  const { code, err } = await running;
+
+  expect(code).toBe(130);
+  expect(err).toMatch(/^drover: elected, epoch \d+\n$/);
+  expect(alive(Number(text('pid')))).toBe(false);
 });
 
 test('a service is known while its command runs', async () => {

@@ -1,6 +1,9 @@
 /** The shell: its place in the tree, its history, its session, its watches. */
 
-import { expect, test, vi } from 'vitest';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { runInProcess, shellInProcess } from '../cli-run.ts';
 import { startZk } from '../zk.ts';
 
@@ -98,6 +101,27 @@ test('close ends the session and what it held; connect begins another', async ()
   expect((await client.exists('/e2'))?.ephemeralOwner).not.toBe(0n);
   expect((await shell.run('quit')).code).toBe(0);
   expect(shell.shell.isOver).toBe(true);
+});
+
+test('connect shows a server that is named no credentials of the context, and stays read-only', async () => {
+  await using zk = await startZk();
+  const folder = mkdtempSync(join(tmpdir(), 'drover-connect-'));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  mkdirSync(join(folder, 'drover'));
+  const auth = [{ scheme: 'digest', auth: 'ann:secret' }];
+  const contexts = { prod: { servers: zk.address, readOnly: true, auth } };
+  const saved = { version: 1, selected: 'prod', previous: null, contexts };
+  writeFileSync(join(folder, 'drover/contexts.json'), JSON.stringify(saved), { mode: 0o600 });
+  await using shell = shellInProcess('', { environment: { XDG_CONFIG_HOME: folder } });
+
+  const before = await shell.run('whoami');
+  await shell.run(`connect ${zk.directAddress}`);
+  const after = await shell.run('whoami');
+  const write = await shell.run('create /a');
+
+  expect(before.out).toContain('digest: ann');
+  expect(after.out).not.toContain('digest');
+  expect(write.err).toContain('read-only');
 });
 
 test('a shell survives the end of its session, and says so', async () => {
