@@ -261,3 +261,40 @@ test('a bench counts and times, leaves nothing behind and stands in the audit', 
   expect(await zk.client.children('/')).toEqual(['zookeeper']);
   expect(await newest(zk)).toMatchObject({ action: 'bench', ok: true });
 });
+
+test('of a subtree that was deleted in part, that part is written down, and comes back', async () => {
+  await using zk = await startConsoleInTest();
+  await zk.client.create('/big/line', { parents: true });
+  const names = Array.from({ length: 600 }, (_, i) => `/big/line/n${String(i).padStart(3, '0')}`);
+  await Promise.all(names.map((path) => zk.client.create(path, { data: 'x' })));
+  const anyone = { scheme: 'world', id: 'anyone' };
+  await zk.client.setAcl('/big', [{ perms: permissions.all & ~permissions.delete, id: anyone }]);
+
+  const asked = { paths: ['/big'], confirm: 'big', count: 602 };
+  expect((await zk.post('/api/node/delete', asked)).status).toBe(403);
+  const left = (await zk.client.children('/big/line')).length;
+  const entry = await newest(zk);
+
+  expect(left).toBeLessThan(600);
+  expect(entry).toMatchObject({ ok: false, count: 600 - left, undo: 'possible' });
+  expect((await undo(zk, entry.id)).status).toBe(200);
+  expect(await zk.client.children('/big/line')).toHaveLength(600);
+});
+
+test('an ACL that lets nobody read is set on all below, too, and comes back', async () => {
+  await using zk = await startConsoleInTest();
+  await zk.client.create('/closed/below/deeper', { parents: true });
+  const paths = ['/closed', '/closed/below', '/closed/below/deeper'];
+  const perms = () =>
+    Promise.all(paths.map(async (path) => (await zk.client.getAcl(path)).acl[0]!.perms));
+  const acl = [{ scheme: 'world', id: 'anyone', perms: 'a' }];
+
+  const asked = { path: '/closed', acl, version: 0, recursive: true, confirm: 'closed', count: 3 };
+  expect((await zk.post('/api/node/acl', asked)).status).toBe(200);
+  expect(await perms()).toEqual(paths.map(() => permissions.admin));
+  const entry = await newest(zk);
+
+  expect(entry).toMatchObject({ ok: true, count: 3, undo: 'possible' });
+  expect((await undo(zk, entry.id)).status).toBe(200);
+  expect(await perms()).toEqual(paths.map(() => permissions.all));
+});

@@ -7,7 +7,7 @@ import { expect, test } from 'vitest';
 import { offeredContexts } from '../src/cli/console-contexts.ts';
 import { type SavedContext, writeContexts } from '../src/cli/contexts.ts';
 import { type Client, connect } from '../src/client/index.ts';
-import { type Clock, ManualClock } from '../src/support/index.ts';
+import { type Clock, deferred, ManualClock } from '../src/support/index.ts';
 import { startTestServer, type TestServer } from '../src/testing/index.ts';
 import { runInProcess } from './cli-run.ts';
 import { base64, type ConsoleInTest, startConsoleInTest } from './console-run.ts';
@@ -358,4 +358,54 @@ test('nothing is copied into a context that is kept read-only, but out of it', a
   expect([into.status, look.status, out.status]).toEqual([403, 200, 200]);
   expect((await zk.client.get('/got')).data?.toString()).toBe('theirs');
   expect((await zk.there.get('/app')).data?.toString()).toBe('theirs');
+});
+
+test('a context that is still looked up when the console closes is not opened any more', async () => {
+  const asked = deferred();
+  const gate = deferred();
+  const opened: string[] = [];
+  const zk = await startConsoleInTest({
+    contexts: {
+      list: async () => {
+        asked.resolve();
+        await gate.promise;
+        return [{ name: 'other', servers: '', origin: 'context other', readOnly: false }];
+      },
+      open: async (name) => {
+        opened.push(name);
+        throw new Error('nobody is there to close it');
+      },
+    },
+  });
+  const page = zk.get('/api/overview?context=other').catch(() => null);
+  await asked.promise;
+
+  await zk[Symbol.asyncDispose]();
+  gate.resolve();
+  await page;
+  await new Promise((done) => setImmediate(done));
+
+  expect(opened).toEqual([]);
+});
+
+test('a context that was saved anew is what it is now, for pages that look at it too', async () => {
+  await using zk = await startPlaces();
+  const save = (contexts: Record<string, Omit<SavedContext, 'name'>>) =>
+    writeContexts(zk.environment, { version: 1, selected: null, previous: null, contexts });
+  const create = async (path: string) =>
+    (await zk.post('/api/node/create?context=other', { path })).status;
+  expect(await create('/first')).toBe(200);
+  const stream = await fetch(`${zk.origin}/api/events?context=other`);
+  const ended = stream.text();
+
+  await save({ other: { servers: zk.other.address, readOnly: true } });
+  expect(await create('/kept')).toBe(403);
+  expect(await ended).toContain('event: hello');
+  await save({ other: { servers: zk.server.address } });
+  expect(await create('/moved')).toBe(200);
+  await save({});
+  expect(await create('/gone')).toBe(404);
+
+  expect(await zk.there.exists('/kept')).toBeNull();
+  expect(await zk.client.exists('/moved')).not.toBeNull();
 });

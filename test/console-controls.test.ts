@@ -2,6 +2,7 @@
 
 import { expect, test } from 'vitest';
 import { Cast } from '../src/cli/demo-kafka-cast.ts';
+import { permissions } from '../src/client/index.ts';
 import { type ConsoleInTest, startConsoleInTest, textOf } from './console-run.ts';
 
 async function plantGroup({ client }: ConsoleInTest) {
@@ -169,4 +170,30 @@ test('a cluster that leaves ZooKeeper is told from one that stays', async () => 
   await zk.client.create('/migration', { data: '{"version":0}' });
 
   expect((await zk.get('/api/kafka')).json.isMigrating).toBe(true);
+});
+
+test('offsets that were changed before one was refused are written down, and come back', async () => {
+  await using zk = await startConsoleInTest();
+  for (const topic of ['first', 'second']) {
+    await zk.client.create(`/consumers/g/offsets/${topic}/0`, { data: '10', parents: true });
+  }
+  const closed = [{ perms: permissions.read, id: { scheme: 'world', id: 'anyone' } }];
+  await zk.client.create('/consumers/g/owners');
+  await zk.client.create('/consumers/g/owners/second', { acl: closed });
+  const offset = async () =>
+    (await zk.client.get('/consumers/g/offsets/first/0').catch(() => null))?.data?.toString();
+
+  for (const [way, left] of [
+    [{ to: '3' }, '3'],
+    [{ delete: true }, undefined],
+  ] as const) {
+    const asked = { name: 'g', dryRun: false, confirm: 'g', ...way };
+    expect((await zk.post('/api/groups/reset', asked)).status).toBe(403);
+    expect(await offset()).toBe(left);
+    const [entry] = (await zk.get('/api/audit')).json.entries;
+
+    expect(entry).toMatchObject({ action: 'offsets', ok: false, count: 1, undo: 'possible' });
+    expect((await zk.post('/api/audit/undo', { id: entry.id })).status).toBe(200);
+    expect(await offset()).toBe('10');
+  }
 });

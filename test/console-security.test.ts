@@ -197,13 +197,15 @@ describe('other sites', () => {
 describe('other names', () => {
   test('a name that the console was not started for is answered with nothing', async () => {
     await using zk = await startConsoleInTest({
-      allowHosts: ['console.example', 'proxy.example:8443'],
+      allowHosts: ['console.example', 'proxy.example:8443', 'tls.example:443'],
     });
     const { port } = zk.console;
     // biome-ignore format: a table is read down its columns
     const hosts: [string, boolean][] = [
       [`127.0.0.1:${port}`, true], [`localhost:${port}`, true], [`LOCALHOST:${port}`, true], [`[::1]:${port}`, true],
       [`console.example:${port}`, true], ['proxy.example:8443', true],
+      // Of a port that its scheme has anyway no browser speaks.
+      ['console.example', true], ['tls.example', true], ['console.example:8443', false], [`tls.example:${port}`, false],
       ['evil.example', false], [`evil.example:${port}`, false], [`localhost:${port + 1}`, false], ['localhost', false],
       [`localhost.evil.example:${port}`, false], [`127.0.0.1.evil.example:${port}`, false], [`evil@127.0.0.1:${port}`, false],
       [`127.0.0.2:${port}`, false], [`0.0.0.0:${port}`, false], [`2130706433:${port}`, false], ['proxy.example', false],
@@ -224,6 +226,14 @@ describe('other names', () => {
       const answer = await zk.send(path, { headers: { host: 'evil.example' } });
       expect([path, answer.status]).toEqual([path, 421]);
     }
+  });
+
+  test('a page behind a proxy with TLS may change what it may change', async () => {
+    await using zk = await startConsoleInTest({ allowHosts: ['console.example'] });
+    const headers = { host: 'console.example', origin: 'https://console.example' };
+
+    expect((await zk.post('/api/node/create', { path: '/by-proxy' }, headers)).status).toBe(200);
+    expect(await zk.client.exists('/by-proxy')).not.toBeNull();
   });
 
   test('a request without a name, or with two, is answered with nothing', async () => {
@@ -368,6 +378,22 @@ describe('fewer rights', () => {
 
     expect(statuses.slice(0, 20).every((status) => status === 401)).toBe(true);
     expect(statuses.slice(20).every((status) => status === 429)).toBe(true);
+    expect((await other.post('/api/login', { token })).status).toBe(429);
+  });
+
+  test('a token in a header is tried no more often than one that is typed', async () => {
+    await using other = await startConsoleInTest({ token });
+    const ask = async (guess: string) => {
+      const headers = { authorization: `Bearer ${guess}` };
+      return (await other.send('/api/overview', { headers })).status;
+    };
+    // The same one again, as of a script that was not told of the new one, is no guess.
+    for (let i = 0; i < 30; i++) expect(await ask('the-one-before')).toBe(401);
+    const statuses: number[] = [];
+    for (let i = 0; i < 25; i++) statuses.push(await ask(`guess-${i}`));
+
+    expect(statuses).toEqual([...Array(19).fill(401), ...Array(6).fill(429)]);
+    expect(await ask(token)).toBe(429);
     expect((await other.post('/api/login', { token })).status).toBe(429);
   });
 

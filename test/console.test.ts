@@ -3,9 +3,19 @@
 import { gzipSync } from 'node:zlib';
 import { expect, test, vi } from 'vitest';
 import { setRule } from '../src/align/index.ts';
+import { connect, permissions } from '../src/client/index.ts';
 import { limits } from '../src/console/api.ts';
+import { startServer } from '../src/server/index.ts';
+import { MovableClock } from '../src/testing/index.ts';
 import { runInProcess } from './cli-run.ts';
-import { base64, type ConsoleInTest, events, startConsoleInTest, textOf } from './console-run.ts';
+import {
+  base64,
+  type ConsoleInTest,
+  consoleAt,
+  events,
+  startConsoleInTest,
+  textOf,
+} from './console-run.ts';
 
 test('children come page by page, with their Stats, sorted and filtered', async () => {
   await using zk = await startConsoleInTest();
@@ -88,6 +98,23 @@ test('a search looks at names, data and owners', async () => {
   expect(await find(`text=${session}&in=owner`)).toEqual(['/x/mine']);
 });
 
+test('a search goes around what it may not see, and says that there may be more', async () => {
+  await using zk = await startConsoleInTest();
+  await zk.client.create('/app/closed/needle', { parents: true });
+  await zk.client.create('/app/open/needle', { parents: true, data: 'thread' });
+  await zk.client.setAcl('/app/closed', [
+    { perms: permissions.admin, id: { scheme: 'world', id: 'anyone' } },
+  ]);
+
+  for (const where of ['text=needle', 'text=thread&in=data', 'text=<1d&in=age']) {
+    const { status, json } = await zk.get(`/api/find?path=/app&${where}`);
+    expect([where, status, json.isPartial]).toEqual([where, 200, true]);
+    expect(json.matches).toContainEqual(expect.objectContaining({ path: '/app/open/needle' }));
+  }
+  expect((await zk.get('/api/find?path=/app/closed&text=needle')).status).toBe(403);
+  expect((await zk.get('/api/find?path=/app/open&text=needle')).json.isPartial).toBe(false);
+});
+
 test('a change needs the version that was read, and can be taken back until somebody else writes', async () => {
   await using zk = await startConsoleInTest();
   await zk.client.create('/doc', { data: 'one' });
@@ -109,6 +136,19 @@ test('a change needs the version that was read, and can be taken back until some
   expect((await zk.post('/api/audit/undo', { id: entries[1].id })).status).toBe(200);
   expect((await zk.client.get('/doc')).data?.toString()).toBe('one');
   expect((await zk.post('/api/audit/undo', { id: entries[1].id })).status).toBe(404);
+});
+
+test('each change is one line on the terminal, its undo another', async () => {
+  await using zk = await startConsoleInTest();
+  await zk.client.create('/a', { data: 'one' });
+
+  await zk.post('/api/node/set', { path: '/a', data: base64('two'), version: 0 });
+  await zk.post('/api/audit/undo', { id: 1 });
+
+  expect(zk.said).toEqual([
+    'console: set /a, by editor at 127.0.0.1',
+    'console: undo /a, by editor at 127.0.0.1',
+  ]);
 });
 
 test('undo refuses once somebody else has written', async () => {
@@ -393,6 +433,62 @@ test('an overview is there when no server is', async () => {
 
   expect(status).toBe(200);
   expect(json.servers).toHaveLength(1);
+});
+
+test('while no server answers for long, every page is told so in time, and no change waits for its return', async () => {
+  const server = await startServer({ port: 0, inMemory: true });
+  const clock = new MovableClock();
+  const target = { servers: server.address, origin: '--server', readOnly: false };
+  await server.close();
+  await using zk = await consoleAt(
+    server.address,
+    {},
+    { target: { ...target, client: { clock }, dataBytesMax: 1_000_000 } },
+  );
+  const asked = [
+    ...['/api/kafka', '/api/kafka/topics', '/api/kafka/moves', '/api/groups', '/api/alignment'].map(
+      (path) => zk.get(path),
+    ),
+    zk.post('/api/groups/reset', { name: 'g', to: '1', dryRun: false, confirm: 'g' }),
+    zk.post('/api/kafka/elect', { topic: 't', dryRun: false, confirm: 't' }),
+    zk.post('/api/alignment/hold', { name: 'g', action: 'pause' }),
+  ];
+  let statuses: number[] | undefined;
+  void Promise.all(asked).then((answers) => {
+    statuses = answers.map(({ status }) => status);
+  });
+
+  await expect
+    .poll(() => {
+      clock.advance(10_000);
+      return statuses;
+    })
+    .toEqual(asked.map(() => 503));
+});
+
+test('a server that comes back with other nodes is shown as it is, though it counts as the one before', async () => {
+  const before = await startServer({ port: 0, inMemory: true });
+  await using zk = await consoleAt(before.address);
+  const old = await connect(before.address);
+  await old.create('/before');
+  const shown = async () =>
+    (await zk.get('/api/children?path=/')).json.rows?.map(({ name }: { name: string }) => name);
+  expect(await shown()).toEqual(['before', 'zookeeper']);
+  const { pzxid } = (await old.exists('/'))!;
+  await old.close();
+  await before.close();
+
+  const after = await startServer({ port: before.port, inMemory: true });
+  const fresh = await connect(after.address);
+  while (fresh.lastZxid < pzxid - 1n) await fresh.set('/zookeeper', '');
+  await fresh.create('/after');
+  expect((await fresh.exists('/'))!.pzxid).toBe(pzxid);
+  // The console may have seen more than the new server has done yet.
+  for (let i = 0; i < 10; i++) await fresh.set('/zookeeper', '');
+
+  await expect.poll(shown, { timeout: 10_000 }).toEqual(['after', 'zookeeper']);
+  await fresh.close();
+  await after.close();
 });
 
 test('drover console says where it is, works while no server does, and ends when told to', async () => {

@@ -56,6 +56,36 @@ describe('the tree as rows', () => {
     expect(tree.wants(0, 9)).toEqual([]);
   });
 
+  test('an open branch that was empty, and a root that could not be read, want their children', () => {
+    const tree = new TreeModel<TreeChild>();
+    expect(tree.wants(0, 9)).toEqual([{ path: '/', page: 0 }]);
+    tree.put('/', 1, 0, [child('/', 'queue', 1)]);
+    tree.open('/queue', 1);
+    tree.put('/queue', 0, 0, []);
+    expect(tree.wants(0, 9)).toEqual([]);
+
+    tree.invalidate('/queue');
+
+    expect(tree.wants(0, 9)).toEqual([{ path: '/queue', page: 0 }]);
+    tree.put('/queue', 1, 0, [child('/queue', 'again')]);
+    expect(tree.wants(0, 9)).toEqual([]);
+  });
+
+  test('a branch of many pages that is emptied is asked for once, and no more', () => {
+    const tree = new TreeModel<TreeChild>();
+    tree.put('/', 1, 0, [child('/', 'queue', 2 * pageRows)]);
+    tree.open('/queue', 2 * pageRows);
+    for (const page of [0, 1]) {
+      tree.put('/queue', 2 * pageRows, page * pageRows, pageOf('/queue', page, 2 * pageRows));
+    }
+    tree.invalidate('/queue');
+    tree.put('/queue', 0, pageRows, []);
+
+    expect(tree.wants(0, 9)).toEqual([{ path: '/queue', page: 0 }]);
+    tree.put('/queue', 0, 0, []);
+    expect(tree.wants(0, 9)).toEqual([]);
+  });
+
   test('of 300,000 children only the pages in view are wanted', () => {
     const tree = new TreeModel<TreeChild>();
     const total = 300_000;

@@ -33,6 +33,9 @@ import { journalSource } from './journal.ts';
 import { within } from './within.ts';
 import { escaped, escapedLines } from './words.ts';
 
+/** How long a page waits for ZooKeeper, where it sets no time of its own. */
+const requestTimeoutMs = 30_000;
+
 export async function consoleCommand(context: Context, options: OptionValues): Promise<number> {
   const { output, signal, environment } = context;
   const target = await context.target();
@@ -136,7 +139,8 @@ function openSources(
   only: Pick<OpenConsole, 'brokers' | 'demoEnds' | 'adminPorts' | 'journalSinceMs'> = {},
 ): { readonly sources: ConsoleSources; close(): Promise<void> } {
   const { brokers = 'registered', demoEnds, adminPorts, journalSinceMs } = only;
-  const client = new Client(target.servers, { ...target.client, renew: true });
+  // Who waits for ever for a server that is away would have his change made when it is back, days later.
+  const client = new Client(target.servers, { requestTimeoutMs, ...target.client, renew: true });
   const shell = new ConsoleShell(commands, target, environment);
   const ends = new BrokerEnds(client, brokers);
   return {

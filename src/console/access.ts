@@ -46,7 +46,7 @@ export type Need = 'nothing' | 'view' | 'write';
 
 /** Cookies that are remembered; the oldest goes first. */
 const loginsMax = 1_000;
-const attemptsPerMinuteMax = 20;
+const guessesPerMinuteMax = 20;
 const minuteMs = 60_000;
 
 export class Access {
@@ -54,7 +54,8 @@ export class Access {
   readonly #nowMs: () => number;
   readonly #secret = randomBytes(32);
   readonly #logins = new Map<string, Role>();
-  #attempts: number[] = [];
+  /** Wrong tokens of the last minute, by their digest, and when each was shown last. */
+  readonly #guesses = new Map<string, number>();
   #hosts: ReadonlySet<string> = new Set();
   #cookieName = 'drover-console';
 
@@ -63,15 +64,20 @@ export class Access {
     this.#nowMs = nowMs;
   }
 
-  /** Known once the port is. Cookies know no ports, so that two consoles need two names. */
-  listensOn(hosts: readonly string[], port: number): void {
-    const names = hosts.map((host) => host.toLowerCase());
-    this.#hosts = new Set(
-      names.flatMap((host) => {
-        const hasPort = /:\d+$/.test(host) && !host.endsWith(']');
-        return hasPort ? [host] : [`${host}:${port}`, ...(port === 80 ? [host] : [])];
-      }),
-    );
+  /**
+   * Known once the port is. Cookies know no ports, so that two consoles need two names.
+   *
+   * @param allowed names that others forward to us: a proxy listens on a port of its own, and of the usual
+   * ones (80, 443) no browser speaks.
+   */
+  listensOn(hosts: readonly string[], port: number, allowed: readonly string[] = []): void {
+    const own = hosts.flatMap((host) => [`${host}:${port}`, ...(port === 80 ? [host] : [])]);
+    const others = allowed.flatMap((host) => {
+      const [, name, at] = /^(.*[^:]):(\d+)$/.exec(host) ?? [];
+      if (name === undefined) return [host, `${host}:${port}`];
+      return at === '80' || at === '443' ? [host, name] : [host];
+    });
+    this.#hosts = new Set([...own, ...others].map((host) => host.toLowerCase()));
     this.#cookieName = `drover-console-${port}`;
   }
 
@@ -98,7 +104,7 @@ export class Access {
     if (!this.needsToken) return { role: this.#most(), id: 'loopback' };
     const bearer = /^Bearer (.+)$/.exec(asking.authorization ?? '')?.[1];
     if (bearer !== undefined) {
-      const role = this.#roleBy(bearer);
+      const role = this.#proved(bearer);
       return { role, id: role === 'nobody' ? 'nobody' : `bearer ${digest(bearer)}` };
     }
     const cookie = cookieIn(asking.cookie, this.#cookieName);
@@ -129,14 +135,8 @@ export class Access {
 
   /** The cookie of a login. A wrong token is refused, and after too many so is every other. */
   login(token: string): { readonly caller: Caller; readonly cookie: string } {
-    const nowMs = this.#nowMs();
-    this.#attempts = this.#attempts.filter((atMs) => nowMs - atMs < minuteMs);
-    if (this.#attempts.length >= attemptsPerMinuteMax) {
-      throw new ConsoleError('TOO_MANY', 'too many wrong tokens; wait a minute');
-    }
-    const role = this.#roleBy(token);
+    const role = this.#proved(token);
     if (role === 'nobody') {
-      this.#attempts.push(nowMs);
       throw new ConsoleError('NEEDS_TOKEN', 'that is not the token of this console');
     }
     const id = randomBytes(24).toString('base64url');
@@ -159,6 +159,22 @@ export class Access {
 
   #most(): Role {
     return this.#options.write ? 'editor' : 'viewer';
+  }
+
+  /** What a token makes of who shows it. After too many wrong ones none is looked at, be it the right one. */
+  #proved(token: string): Role {
+    const nowMs = this.#nowMs();
+    for (const [guess, atMs] of this.#guesses) {
+      if (nowMs - atMs >= minuteMs) this.#guesses.delete(guess);
+    }
+    const guess = digest(token);
+    // One that comes again, as of a script with the token of before, guesses nothing.
+    if (this.#guesses.size >= guessesPerMinuteMax && !this.#guesses.has(guess)) {
+      throw new ConsoleError('TOO_MANY', 'too many wrong tokens; wait a minute');
+    }
+    const role = this.#roleBy(token);
+    if (role === 'nobody') this.#guesses.set(guess, nowMs);
+    return role;
   }
 
   #roleBy(given: string): Role {

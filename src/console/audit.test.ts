@@ -71,3 +71,16 @@ test('what was taken back is marked, and can not be again', () => {
   expect(log.undoOf(id)).toBeNull();
   expect(log.view(page).entries).toMatchObject([{ undo: 'done' }]);
 });
+
+test('what becomes of an entry is told apart from a new one', async () => {
+  const told: [number, boolean][] = [];
+  const log = new AuditLog(({ id }, isNew) => told.push([id, isNew]));
+
+  log.add(noted, undoOf(0));
+  log.undone(1);
+
+  expect(told).toEqual([
+    [1, true],
+    [1, false],
+  ]);
+});

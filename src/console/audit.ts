@@ -20,12 +20,16 @@ export type Noted = Omit<AuditEntry, 'id' | 'atMs'>;
 export class AuditLog {
   readonly #entries: AuditEntry[] = [];
   readonly #undos = new Map<number, Undo>();
-  readonly #onEntry: (entry: AuditEntry) => void;
+  readonly #onEntry: (entry: AuditEntry, isNew: boolean) => void;
   readonly #wallMs: () => number;
   #id = 0;
   #undoBytes = 0;
 
-  constructor(onEntry: (entry: AuditEntry) => void, wallMs: () => number = Date.now) {
+  /** @param onEntry is told of each that is new, and of what becomes of those that are not. */
+  constructor(
+    onEntry: (entry: AuditEntry, isNew: boolean) => void,
+    wallMs: () => number = Date.now,
+  ) {
     this.#onEntry = onEntry;
     this.#wallMs = wallMs;
   }
@@ -33,7 +37,7 @@ export class AuditLog {
   /** As it is done. */
   add(noted: Noted, undo?: Undo): AuditEntry {
     const entry = this.insert(noted, undo, this.#wallMs());
-    this.#onEntry(entry);
+    this.#onEntry(entry, true);
     return entry;
   }
 
@@ -85,7 +89,7 @@ export class AuditLog {
     const at = this.#entries.findIndex((one) => one.id === id);
     if (at === -1) return;
     this.#entries[at] = { ...this.#entries[at]!, undo };
-    this.#onEntry(this.#entries[at]);
+    this.#onEntry(this.#entries[at], false);
   }
 
   view({

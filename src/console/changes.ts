@@ -19,6 +19,7 @@ import { paced } from '../support/index.ts';
 import { limits } from './api.ts';
 import type { AuditLog, Noted, Undo } from './audit.ts';
 import { ConsoleError } from './console-error.ts';
+import { inTurns } from './in-turns.ts';
 import {
   aclListing,
   bytesIn,
@@ -226,13 +227,16 @@ export class Changes {
       const first = await this.#client.getAcl(path, by.call);
       const acl = aclOf(input.acl, first.acl);
       const kept = await keepNodes(this.#client, [path], preview.count, by.call);
+      // All of them first: what the new ACL closes could not be walked through any more.
+      const below: string[] = [];
+      for await (const { path: at, depth } of paced(this.#client.walk(path, by.call))) {
+        if (depth > 0 && below.length < limits.deleteMax) below.push(at);
+      }
       const stat = await this.#client.setAcl(path, acl, { ...by.call, version });
       const left = new Map([[path, stat.aversion]]);
-      for await (const { path: at, depth } of paced(this.#client.walk(path, by.call))) {
-        if (depth === 0) continue;
+      for (const at of below) {
         const set = await this.#client.setAcl(at, acl, by.call).catch(orNull);
         if (set !== null) left.set(at, set.aversion);
-        if (left.size > limits.deleteMax) break;
       }
       const back = kept?.flatMap((node) => {
         const version = left.get(node.path);
@@ -337,13 +341,36 @@ export class Changes {
       this.#confirm(preview, confirm, count, 'delete');
       kept = await keepNodes(this.#client, tops, preview.count, by.call);
       for (const path of tops) {
-        deleted += await this.#client.deleteRecursive(path, by.call);
-        gone.push(...(kept ?? []).filter((node) => `${node.path}/`.startsWith(`${path}/`)));
+        const [before, mine] = [deleted, (kept ?? []).filter((node) => isAtOrBelow(node, path))];
+        const onProgress = (many: number) => {
+          deleted = before + many;
+        };
+        try {
+          await this.#client.deleteRecursive(path, { ...by.call, onProgress });
+          gone.push(...mine);
+        } catch (error) {
+          gone.push(...(await this.#goneOf(mine)));
+          throw error;
+        }
       }
       return { path: shown, stat: null, ...done() };
     };
     const changed = await this.#noting('delete', shown, by, work, done);
     return { ...changed, count: deleted };
+  }
+
+  /** Of nodes whose delete failed somewhere: those that are not there any more. None if nobody can tell. */
+  async #goneOf(kept: readonly Kept[]): Promise<Kept[]> {
+    const looks = await inTurns(kept, 64, async (node) =>
+      this.#client.exists(node.path).then(
+        (stat) => (stat === null ? [node] : []),
+        (error: unknown) => {
+          if (isZkError(error)) return [];
+          throw error;
+        },
+      ),
+    );
+    return looks.flat();
   }
 
   async import(
@@ -471,7 +498,7 @@ export function wayBack(
     bytes,
     async run() {
       for (const at of left?.paths ?? []) {
-        const stat = await left!.client.exists(at);
+        const stat = await statOf(left!.client, at);
         if (stat === null || stat.czxid <= zxid) continue;
         throw new ConsoleError('CONFLICT', `${at}: somebody deleted it since, and made another`);
       }
@@ -479,6 +506,20 @@ export function wayBack(
       return { path };
     },
   };
+}
+
+/** Who may change an ACL may see its Stat, also of a node that is closed otherwise. */
+async function statOf(client: Client, path: string) {
+  try {
+    return await client.exists(path);
+  } catch (error) {
+    if (!isZkError(error, 'NO_AUTH')) throw error;
+    return (await client.getAcl(path)).stat;
+  }
+}
+
+function isAtOrBelow({ path }: Kept, top: string): boolean {
+  return `${path}/`.startsWith(`${top}/`);
 }
 
 function bytesOf(data: Buffer | null): Buffer {

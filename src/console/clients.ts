@@ -22,9 +22,6 @@ interface PageInput {
   readonly limit: number;
   readonly filter: string;
 }
-interface Signalled {
-  readonly signal: AbortSignal;
-}
 
 const herdAt = 100;
 /** Lines that are read of one answer. */
@@ -38,17 +35,20 @@ type Words = 'cons' | 'dump' | 'wchs' | 'wchp' | 'wchc';
 
 export class Clients {
   readonly #sources: ConsoleSources;
+  readonly #signal: AbortSignal;
   readonly #answers = new Map<Words, { atMs: number; answer: Promise<readonly WordAnswer[]> }>();
 
-  constructor(sources: ConsoleSources) {
+  /** @param signal aborts when nobody asks any more. */
+  constructor(sources: ConsoleSources, signal: AbortSignal) {
     this.#sources = sources;
+    this.#signal = signal;
   }
 
-  async sessions(page: PageInput, { signal }: Signalled): Promise<SessionsView> {
+  async sessions(page: PageInput): Promise<SessionsView> {
     const [cons, dump, wchc] = await Promise.all([
-      this.#ask('cons', signal),
-      this.#ask('dump', signal),
-      this.#ask('wchc', signal),
+      this.#ask('cons'),
+      this.#ask('dump'),
+      this.#ask('wchc'),
     ]);
     const rows = this.#rows(cons.texts, dump.texts, wchc.texts);
     const wanted = page.filter.toLowerCase();
@@ -64,14 +64,14 @@ export class Clients {
     };
   }
 
-  async session(id: string, { signal }: Signalled): Promise<SessionDetail> {
+  async session(id: string): Promise<SessionDetail> {
     if (!/^0x[0-9a-f]{1,16}$/.test(id)) {
       throw new ConsoleError('BAD_INPUT', 'name: a session as 0x… is wanted');
     }
     const [cons, dump, wchc] = await Promise.all([
-      this.#ask('cons', signal),
-      this.#ask('dump', signal),
-      this.#ask('wchc', signal),
+      this.#ask('cons'),
+      this.#ask('dump'),
+      this.#ask('wchc'),
     ]);
     const rows = this.#rows(cons.texts, dump.texts, wchc.texts);
     const of = (found: Map<string, string[]>, isTold: boolean) =>
@@ -85,8 +85,8 @@ export class Clients {
   }
 
   /** Who watches one node, and how. */
-  async watchesOf(path: string, { signal }: Signalled): Promise<NodeWatchesView> {
-    const wchp = await this.#ask('wchp', signal);
+  async watchesOf(path: string): Promise<NodeWatchesView> {
+    const wchp = await this.#ask('wchp');
     const full = this.#above(path);
     const kinds = this.#sources.ownServer?.watchKinds().get(full);
     const sessions = wchp.texts.length === 0 ? null : (groupsIn(wchp.texts).get(full) ?? []);
@@ -98,8 +98,8 @@ export class Clients {
     };
   }
 
-  async watches(page: PageInput, { signal }: Signalled): Promise<WatchesView> {
-    const [wchs, wchp] = await Promise.all([this.#ask('wchs', signal), this.#ask('wchp', signal)]);
+  async watches(page: PageInput): Promise<WatchesView> {
+    const [wchs, wchp] = await Promise.all([this.#ask('wchs'), this.#ask('wchp')]);
     const byPath = new Map(
       [...groupsIn(wchp.texts)].flatMap(([path, sessions]) =>
         this.#below(path).map((own) => [own, sessions] as const),
@@ -182,16 +182,19 @@ export class Clients {
     );
   }
 
-  /** Pages that are open at once ask once. */
-  async #ask(word: Words, signal: AbortSignal) {
+  /** Pages that are open at once ask once; so no page that leaves may call it off for the others. */
+  async #ask(word: Words) {
     const { ask } = this.#sources;
     if (ask === undefined) return { texts: [] as Texts, unknown: ['nobody can ask the servers'] };
     const nowMs = performance.now();
     let known = this.#answers.get(word);
     if (known === undefined || nowMs - known.atMs > keptMs) {
-      known = { atMs: nowMs, answer: ask(word, signal) };
-      known.answer.catch(() => this.#answers.delete(word));
-      this.#answers.set(word, known);
+      const asked = { atMs: nowMs, answer: ask(word, this.#signal) };
+      asked.answer.catch(() => {
+        if (this.#answers.get(word) === asked) this.#answers.delete(word);
+      });
+      this.#answers.set(word, asked);
+      known = asked;
     }
     const texts: { server: string; text: string }[] = [];
     const unknown: string[] = [];

@@ -103,9 +103,9 @@ export class Desk {
     this.#clock = clock;
     this.feed = new Feed();
     this.tree = new TreeReader(client);
-    this.audit = new AuditLog((entry) => {
+    this.audit = new AuditLog((entry, isNew) => {
       this.feed.send('audit', entry);
-      onAudit(entry);
+      if (isNew) onAudit(entry);
     });
     this.journal = new Journal(client, this.audit, sources.journal);
     this.bench = new Bench(client, this.audit);
@@ -114,7 +114,7 @@ export class Desk {
     this.groupControls = new GroupControls(client, this.audit, sources.offsets);
     this.kafkaControls = new KafkaControls(client, this.audit);
     this.copying = new Copying(sources, this.audit);
-    this.clients = new Clients(sources);
+    this.clients = new Clients(sources, this.signal);
     this.terms = new ElectionTerms(client, sources.lineHistory, () => clock.wallMs());
     this.recipes = new Recipes(client, () => this.live.isLive, this.terms);
     this.groups = new Groups(client, sources.offsets, clock, sources.whyNoOffsets);
@@ -130,6 +130,7 @@ export class Desk {
         this.terms.changed(path, type);
       },
       onGap: () => {
+        this.tree.forget();
         this.recipes.forget();
         void this.terms.forget();
       },
@@ -154,6 +155,7 @@ export class Desk {
     this.#stale?.cancel();
     this.metrics.close();
     this.live.close();
+    this.feed.close();
   }
 
   session(caller: Caller): SessionView {

@@ -2,9 +2,10 @@
  * The places that the console looks at: the one it was started for, and, where it may, the contexts of the
  * command line, each with a session, a stream and an audit of its own.
  *
- * In: the name that a request carries. Out: the desk of that place, opened when first asked for. A place
- * that nobody looks at and nothing was changed in is closed after a while; there are at most `openMax`. A context that is
- * kept read-only stays so here, whatever the console itself may do.
+ * In: the name that a request carries. Out: the desk of that place, opened when first asked for, and anew
+ * when it was saved anew. A place that nobody looks at and nothing was changed in is closed after a while;
+ * there are at most `openMax`. A context that is kept read-only stays so here, whatever the console itself
+ * may do.
  */
 
 import type { Clock, Timer } from '../support/index.ts';
@@ -12,7 +13,7 @@ import type { Access } from './access.ts';
 import { ConsoleError } from './console-error.ts';
 import { Desk } from './desk.ts';
 import type { ConsoleSources, ContextSources } from './sources.ts';
-import type { AuditEntry, ContextsView } from './views.ts';
+import type { AuditEntry, ContextsView, ContextView } from './views.ts';
 
 /** Places that are open at once, besides the first. */
 const openMax = 8;
@@ -34,6 +35,8 @@ interface Open {
 }
 
 interface Place {
+  /** As it was saved when it was opened. */
+  readonly saved: ContextView;
   readonly open: Promise<Open>;
   /** Once it is. */
   desk: Desk | undefined;
@@ -61,14 +64,20 @@ export class Desks {
     if (contexts === undefined || this.#isClosed) {
       throw new ConsoleError('NOT_FOUND', 'this console looks at no other contexts');
     }
+    const saved = (await contexts.list()).find((one) => one.name === name);
     let place = this.#places.get(name);
+    // Somebody has saved it anew since, perhaps to keep it from being written to.
+    if (place !== undefined && (saved === undefined || !isSame(saved, place.saved))) {
+      await this.#leave(name);
+      place = this.#places.get(name);
+    }
+    // A name that nobody saved takes no room from one that is open.
+    if (saved === undefined) throw new ConsoleError('NOT_FOUND', 'there is no such context');
     if (place === undefined) {
-      // A name that nobody saved takes no room from one that is open.
-      if (!(await contexts.list()).some((one) => one.name === name)) {
-        throw new ConsoleError('NOT_FOUND', 'there is no such context');
-      }
       await this.#makeRoom();
-      place = this.#places.get(name) ?? this.#opened(name, contexts);
+      // Nobody would close it any more.
+      if (this.#isClosed) throw new ConsoleError('NO_LINK', 'the console is closing');
+      place = this.#places.get(name) ?? this.#opened(name, saved, contexts);
     }
     place.usedMs = clock.nowMs();
     return (await place.open).desk;
@@ -97,8 +106,8 @@ export class Desks {
     await Promise.all([...this.#places.keys()].map((name) => this.#leave(name)));
   }
 
-  #opened(name: string, contexts: ContextSources): Place {
-    const place: Place = { open: this.#open(name, contexts), desk: undefined, usedMs: 0 };
+  #opened(name: string, saved: ContextView, contexts: ContextSources): Place {
+    const place: Place = { saved, open: this.#open(name, contexts), desk: undefined, usedMs: 0 };
     this.#places.set(name, place);
     place.open.then(
       ({ desk }) => {
@@ -168,6 +177,10 @@ export class Desks {
       true,
     );
   }
+}
+
+function isSame(a: ContextView, b: ContextView): boolean {
+  return a.servers === b.servers && a.readOnly === b.readOnly;
 }
 
 /** What was changed through it could not be taken back any more, nor looked up: that keeps it open. */

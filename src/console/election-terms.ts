@@ -69,7 +69,7 @@ export class ElectionTerms {
   async forget(): Promise<void> {
     await Promise.all(
       [...this.#followed].map(async ([election, { book }]) => {
-        const names = book && (await this.#names(election));
+        const names = book && (await this.#names(election, nobodyThere));
         if (!names) return;
         const atMs = this.#wallMs();
         await this.#stepped(election, book, (it) => it.compare(names, atMs));
@@ -88,7 +88,7 @@ export class ElectionTerms {
     const logged = await this.#logged(election);
     const from = logged === null ? 'seen' : 'logs';
     const terms = (logged ?? book)?.terms ?? [];
-    const isCut = (logged ?? book)?.dropped !== 0;
+    const isCut = ((logged ?? book)?.dropped ?? 0) > 0;
     const seenSinceMs = logged === null ? sinceMs : null;
     return { path: election, terms: terms.toReversed().map(viewOf), from, seenSinceMs, isCut };
   }
@@ -149,12 +149,19 @@ export class ElectionTerms {
     });
   }
 
-  async #names(election: string): Promise<Set<string> | null> {
-    const names = await this.#client.children(election).catch(notNow);
+  /** Null: not known now; where the election is not there, `gone`. */
+  async #names(
+    election: string,
+    gone: readonly string[] | null = null,
+  ): Promise<Set<string> | null> {
+    const names = await this.#client.children(election).catch((error: unknown) => {
+      return isZkError(error, 'NO_NODE') ? gone : notNow(error);
+    });
     return names && new Set(names.filter((name) => candidateName.test(name)));
   }
 }
 
+const nobodyThere: readonly string[] = [];
 const unknown: Candidate = { id: null, session: null, epoch: null };
 
 function viewOf({ name, id, session, epoch, sinceMs, untilMs }: BookedTerm): TermView {

@@ -77,3 +77,16 @@ test('a listener that leaves is gone', async () => {
 
   expect(feed.listeners).toBe(0);
 });
+
+test('who breaks off between the hello and what it missed is told of it the next time', async () => {
+  const feed = new Feed();
+  for (const name of ['/a', '/b']) feed.send('nodes', change(name));
+
+  const [first] = await take(feed.stream(`${feed.run}-1`, hello(feed.run)), 1);
+  // As a browser does: an event without a number leaves the last one as it is.
+  const last = /^id: (.*)$/m.exec(first!)?.[1] ?? `${feed.run}-1`;
+  feed.send('nodes', change('/c'));
+  const texts = await take(feed.stream(last, hello(feed.run)), 3);
+
+  expect(texts.map((text) => /"path":"(.*?)"/.exec(text)?.[1])).toEqual([undefined, '/b', '/c']);
+});

@@ -30,6 +30,7 @@ export class Feed {
   readonly run = randomBytes(6).toString('hex');
   readonly #kept: Kept[] = [];
   readonly #listeners = new Set<Listener>();
+  readonly #ends = new Set<() => void>();
   readonly #onListening: (count: number) => void;
   #number = 0;
   #keptChars = 0;
@@ -40,6 +41,11 @@ export class Feed {
 
   get listeners(): number {
     return this.#listeners.size;
+  }
+
+  /** Ends all streams. Who comes back finds what is there by then. */
+  close(): void {
+    for (const end of [...this.#ends]) end();
   }
 
   send<K extends StreamKind>(kind: K, event: StreamEvents[K]): void {
@@ -61,7 +67,9 @@ export class Feed {
   stream(lastId: string | undefined, first: StreamEvents['hello']): ReadableStream<Uint8Array> {
     const encoder = new TextEncoder();
     let listener: Listener | undefined;
+    let end = () => {};
     const leave = () => {
+      this.#ends.delete(end);
       if (listener !== undefined && this.#listeners.delete(listener)) {
         this.#onListening(this.#listeners.size);
       }
@@ -70,14 +78,21 @@ export class Feed {
       {
         start: (controller) => {
           const put = (text: string) => controller.enqueue(encoder.encode(text));
-          // Its number is what the browser sends back if nothing else comes before the break.
-          put(textOf('hello', first, `${this.run}-${this.#number}`));
-          for (const text of this.#missed(lastId)) put(text);
-          listener = (text) => {
-            if ((controller.desiredSize ?? 0) > -waitingBytesMax) return put(text);
+          const missed = this.#missed(lastId);
+          // Its number is what the browser sends back if nothing else comes before the break. Who missed
+          // something keeps the one it has until it is told: the link may break again in between.
+          const id = missed.length === 0 ? `${this.run}-${this.#number}` : undefined;
+          put(textOf('hello', first, id));
+          for (const text of missed) put(text);
+          end = () => {
             leave();
             controller.close();
           };
+          listener = (text) => {
+            if ((controller.desiredSize ?? 0) > -waitingBytesMax) put(text);
+            else end();
+          };
+          this.#ends.add(end);
           this.#listeners.add(listener);
           this.#onListening(this.#listeners.size);
         },
@@ -98,7 +113,7 @@ export class Feed {
       last < first - 1 ||
       last > this.#number
     ) {
-      return [textOf('resync', { why: 'gone' })];
+      return [textOf('resync', { why: 'gone' }, `${this.run}-${this.#number}`)];
     }
     return this.#kept.slice(last - first + 1).map((kept) => kept.text);
   }

@@ -62,16 +62,22 @@ export class GroupControls {
     if (!dryRun && confirm !== name) {
       throw new ConsoleError('CONFLICT', `type ${name} to change its offsets`);
     }
-    const owned = new Set(wanted.filter(({ isOwned }) => isOwned).map(keyOf));
-    const rows =
-      rule === 'delete'
-        ? await this.#delete(name, wanted, dryRun)
-        : await this.#set(name, wanted, rule, dryRun, source);
-    const resets = rows.map((row) =>
-      dryRun && owned.has(keyOf(row)) ? { ...row, outcome: 'owned' as const } : row,
-    );
-    if (!dryRun) this.#note(name, resets, who);
-    return { resets, done: !dryRun };
+    const rows: Row[] = [];
+    try {
+      for (const one of wanted) {
+        const row =
+          rule === 'delete'
+            ? await this.#delete(name, one, dryRun)
+            : await this.#set(name, one, rule, dryRun, source);
+        rows.push(dryRun && one.isOwned ? { ...row, outcome: 'owned' } : row);
+      }
+    } catch (error) {
+      // What was changed before it failed stays, and can be taken back.
+      if (!dryRun) this.#note(name, rows, who, error);
+      throw error;
+    }
+    if (!dryRun) this.#note(name, rows, who);
+    return { resets: rows, done: !dryRun };
   }
 
   async #wanted({ name, topic, partitions }: ResetInput) {
@@ -92,39 +98,36 @@ export class GroupControls {
 
   async #set(
     group: string,
-    partitions: readonly PartitionId[],
+    { topic, partition }: PartitionId,
     rule: ResetRule,
     dryRun: boolean,
     source: Ends | undefined,
-  ): Promise<Row[]> {
-    const ids = partitions.map(({ topic, partition }) => ({ topic, partition }));
-    const options = { group, partitions: ids, rule, dryRun, ...(source && { source }) };
-    const resets = await resetOffsets(this.#client, options);
-    return resets.map(({ topic, partition, before, after, outcome }) => ({
+  ): Promise<Row> {
+    const partitions = [{ topic, partition }];
+    const options = { group, partitions, rule, dryRun, ...(source && { source }) };
+    const [reset] = await resetOffsets(this.#client, options);
+    const { before, after, outcome } = reset!;
+    return {
       topic,
       partition,
       before: before === null ? null : String(before),
       after: String(after),
       outcome,
-    }));
+    };
   }
 
   async #delete(
     group: string,
-    partitions: readonly (PartitionId & { readonly offset: bigint | null })[],
+    { topic, partition, offset }: PartitionId & { readonly offset: bigint | null },
     dryRun: boolean,
-  ): Promise<Row[]> {
-    const rows: Row[] = [];
-    for (const { topic, partition, offset } of partitions) {
-      const row = {
-        ...{ topic, partition, after: null },
-        before: offset === null ? null : String(offset),
-      };
-      if (offset === null) rows.push({ ...row, outcome: 'unchanged' });
-      else if (dryRun) rows.push({ ...row, outcome: 'wouldDelete' });
-      else rows.push({ ...row, outcome: await this.#deleteOne(group, { topic, partition }) });
-    }
-    return rows;
+  ): Promise<Row> {
+    const row = {
+      ...{ topic, partition, after: null },
+      before: offset === null ? null : String(offset),
+    };
+    if (offset === null) return { ...row, outcome: 'unchanged' };
+    if (dryRun) return { ...row, outcome: 'wouldDelete' };
+    return { ...row, outcome: await this.#deleteOne(group, { topic, partition }) };
   }
 
   async #deleteOne(group: string, id: PartitionId): Promise<Row['outcome']> {
@@ -151,16 +154,20 @@ export class GroupControls {
     });
   }
 
-  #note(group: string, resets: readonly Row[], who: string): void {
+  #note(group: string, resets: readonly Row[], who: string, failure?: unknown): void {
     const done = resets.filter(({ outcome }) => outcome === 'set' || outcome === 'deleted');
     const undo = this.#undoOf(group, done);
     const text = (pick: (row: Row) => string | null) => {
       const lines = done.map((row) => `${keyOf(row)} ${pick(row) ?? 'nothing committed'}`);
       return Buffer.from(lines.join('\n')).subarray(0, 16_384).toString('base64');
     };
+    const path = `/consumers/${group}/offsets`;
+    const why = failure instanceof Error ? failure.message : String(failure);
+    const end =
+      failure === undefined ? { ok: true, note: group } : { ok: false, note: `${group}: ${why}` };
     this.#audit.add(
       {
-        ...{ action: 'offsets', path: `/consumers/${group}/offsets`, who, ok: true, note: group },
+        ...{ action: 'offsets', path, who, ...end },
         count: done.length,
         before: done.length === 0 ? null : { data: text(({ before }) => before), version: null },
         after: done.length === 0 ? null : { data: text(({ after }) => after), version: null },

@@ -98,7 +98,7 @@ export class LiveTree {
 
   #state(state: SessionState, before: SessionState): void {
     this.#onGap();
-    this.#link = this.#linkView(state);
+    this.#link = this.#linkView(state, this.#link);
     this.#feed.send('link', this.#link);
     if (state.name !== 'connected' || before.name === 'connected') return;
     // The watch of a session that lives on is set again by the client; a new session has none.
@@ -179,13 +179,15 @@ export class LiveTree {
     this.#feed.send('resync', { why });
   }
 
-  #linkView({ name }: SessionState): LinkView {
+  #linkView({ name }: SessionState, before?: LinkView): LinkView {
     const { server, sessionId } = this.#client;
+    // A link that is away stays away when its session ends: nothing was heard in between.
+    const wasAway = before !== undefined && before.state !== 'connected' && name !== 'connected';
     return {
       state: name,
       server: server ?? null,
       session: sessionId === undefined ? null : hex(sessionId),
-      sinceMs: this.#clock.wallMs(),
+      sinceMs: wasAway ? before.sinceMs : this.#clock.wallMs(),
     };
   }
 }

@@ -18,14 +18,24 @@ export interface Reading {
   readonly how: How;
   readonly isPeak: boolean;
   readonly value: number;
+  /** Who told it: a sum of others is another counter. */
+  readonly from: string;
+}
+
+interface Counter {
+  readonly value: number;
+  readonly from: string;
+  readonly atMs: number;
 }
 
 export class MetricRing {
   points: MetricPoint[] = [];
   readonly #everyMs: number;
   readonly #keptMs: number;
-  readonly #counters = new Map<string, { readonly value: number; readonly atMs: number }>();
+  readonly #counters = new Map<string, Counter>();
   readonly #peaks = new Map<string, number>();
+  /** When each point was taken. Not by the wall's clock, which somebody may set. */
+  #takenMs: number[] = [];
   /** What was counted at each point, for the table over the whole ring. */
   #ops: { readonly atMs: number; readonly seen: OpTimesSeen }[] = [];
 
@@ -44,32 +54,37 @@ export class MetricRing {
     for (const { name, isPeak, value } of readings) {
       if (isPeak) this.#peaks.set(name, Math.max(value, this.#peaks.get(name) ?? value));
     }
-    const last = this.points.at(-1);
+    const lastMs = this.#takenMs.at(-1);
     // A little early is on time: timers are never exact.
-    if (last !== undefined && atMs - last.atMs < this.#everyMs * 0.8) return undefined;
+    if (lastMs !== undefined && nowMs - lastMs < this.#everyMs * 0.8) return undefined;
     const values: Record<string, number> = {};
-    for (const { name, how, isPeak, value } of readings) {
+    for (const { name, how, isPeak, value, from } of readings) {
       if (how !== 'rate') {
         values[name] = isPeak ? this.#peaks.get(name)! : value;
         continue;
       }
       const before = this.#counters.get(name);
-      this.#counters.set(name, { value, atMs: nowMs });
-      if (before === undefined || value < before.value || nowMs <= before.atMs) continue;
+      this.#counters.set(name, { value, from, atMs: nowMs });
+      if (before === undefined || before.from !== from) continue;
+      if (value < before.value || nowMs <= before.atMs) continue;
       values[name] = ((value - before.value) * 1_000) / (nowMs - before.atMs);
     }
     this.#peaks.clear();
-    if (ops !== undefined) this.#putOps(values, atMs, ops);
+    if (ops !== undefined) this.#putOps(values, nowMs, ops);
     const point = { atMs, values };
     this.points.push(point);
-    while (atMs - this.points[0]!.atMs > this.#keptMs) this.points.shift();
+    this.#takenMs.push(nowMs);
+    while (nowMs - this.#takenMs[0]! > this.#keptMs) {
+      this.#takenMs.shift();
+      this.points.shift();
+    }
     return point;
   }
 
   /** Op by op over all that the ring holds. */
-  table(ops: OpTimesSeen, atMs: number): NonNullable<MetricsView['ops']> {
+  table(ops: OpTimesSeen, nowMs: number): NonNullable<MetricsView['ops']> {
     const from = this.#ops[0];
-    const overMs = from === undefined ? null : Math.max(1, atMs - from.atMs);
+    const overMs = from === undefined ? null : Math.max(1, nowMs - from.atMs);
     return between(from?.seen, ops).map((stretch) => {
       const quantile = (part: number) => quantileMs(part, stretch, ops.boundsMs);
       return {
@@ -85,14 +100,14 @@ export class MetricRing {
     });
   }
 
-  #putOps(values: Record<string, number>, atMs: number, ops: OpTimesSeen): void {
+  #putOps(values: Record<string, number>, nowMs: number, ops: OpTimesSeen): void {
     const before = this.#ops.at(-1);
     if (before !== undefined) {
-      const overMs = Math.max(1, atMs - before.atMs);
+      const overMs = Math.max(1, nowMs - before.atMs);
       for (const stretch of between(before.seen, ops)) putOp(values, stretch, ops, overMs);
     }
-    this.#ops.push({ atMs, seen: ops });
-    while (atMs - this.#ops[0]!.atMs > this.#keptMs) this.#ops.shift();
+    this.#ops.push({ atMs: nowMs, seen: ops });
+    while (nowMs - this.#ops[0]!.atMs > this.#keptMs) this.#ops.shift();
   }
 }
 

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { ManualClock } from '../support/index.ts';
 import { Feed } from './feed.ts';
+import { MetricRing } from './metric-ring.ts';
 import { Metrics } from './metrics.ts';
 import type { ConsoleSources, ServersSeen } from './sources.ts';
 
@@ -116,4 +117,71 @@ test('a peak between two points of a coarse ring is not lost', async () => {
 
   expect(metrics.view('15m').points.map(({ values }) => values.p99)).toEqual([1, 90]);
   expect(metrics.view('1m').points.filter(({ values }) => values.p99 === 90)).toHaveLength(1);
+});
+
+test('a server that does not answer for a moment makes a gap, and no peak when it is back', async () => {
+  const row = (server: string, received: number | null) =>
+    ({
+      server,
+      error: received === null ? 'no answer' : null,
+      answerMs: 9,
+      zxid: null,
+      received,
+    }) as never;
+  const looks = [
+    [1_000, 5_000],
+    [1_010, 5_010],
+    [1_020, null],
+    [1_030, null],
+    [1_040, 5_040],
+    [1_050, 5_050],
+  ] as const;
+  const left = [...looks];
+  const { clock, metrics } = start(async () => {
+    const [a, b] = left.shift()!;
+    return { ...seen(0), servers: [row('a:1', a), row('b:1', b)] };
+  });
+
+  for (const _ of looks) {
+    await metrics.look();
+    clock.advance(2_000);
+  }
+  metrics.close();
+
+  const rates = metrics.view('1m').points.map(({ values }) => values.received);
+  expect(rates).toEqual([undefined, 10, undefined, 5, undefined, 10]);
+});
+
+test('who does not answer has no answer time', async () => {
+  const server = {
+    server: 'a:1',
+    error: 'nobody listens there',
+    answerMs: 0.1,
+    zxid: null,
+  } as never;
+  const { metrics } = start(async () => ({ ...seen(0), servers: [server] }));
+
+  await metrics.look();
+  metrics.close();
+
+  expect(metrics.view('1m').points[0]!.values.answer).toBeUndefined();
+});
+
+test('points go on though the clock of the machine was set back, and their rates are true', () => {
+  const ring = new MetricRing({ everyMs: 2_000, keptMs: 60_000 });
+  const hourMs = 3_600_000;
+  const take = (nowMs: number, wallMs: number) => {
+    const value = nowMs / 10;
+    const reading = { name: 'received', how: 'rate', isPeak: false, value, from: 'a:1' } as const;
+    const bucket = { op: 'getData', maxMs: 1, buckets: [nowMs / 10] };
+    return ring.take(wallMs, nowMs, [reading], { boundsMs: [1], ops: [bucket] });
+  };
+  take(0, 2 * hourMs);
+  take(2_000, 2 * hourMs + 2_000);
+
+  const point = take(4_000, hourMs + 4_000);
+
+  expect(point?.values).toMatchObject({ received: 100, 'op.getData.rate': 100 });
+  for (let i = 3; i < 100; i++) take(i * 2_000, hourMs + i * 2_000);
+  expect(ring.points).toHaveLength(31);
 });

@@ -147,7 +147,7 @@ export class Metrics {
         .filter(({ name }) => told.has(name))
         .map(({ name, label, unit, panel }) => ({ name, label, unit, panel })),
       points: [...points],
-      ops: seen === undefined ? null : this.#rings[ring].table(seen, this.#clock.wallMs()),
+      ops: seen === undefined ? null : this.#rings[ring].table(seen, this.#clock.nowMs()),
       prometheus: this.#sources.ownServer?.metricsUrl ?? null,
       unknown: [
         ...(seen === undefined ? [opsUnknown] : []),
@@ -203,16 +203,24 @@ export class Metrics {
 
   #readings(): Reading[] {
     const readings: Reading[] = [];
-    const put = ({ name, isPeak }: MetricSeries & Kept, how: How, value: number | undefined) => {
+    const put = (
+      { name, isPeak }: MetricSeries & Kept,
+      how: How,
+      value: number | undefined,
+      from = '',
+    ) => {
       if (value === undefined || !Number.isFinite(value)) return;
-      readings.push({ name, how, isPeak: isPeak === true, value });
+      readings.push({ name, how, isPeak: isPeak === true, value, from });
     };
-    const servers = this.#seen?.servers ?? [];
+    // How long it took to be told that nobody listens is no answer time.
+    const servers = (this.#seen?.servers ?? []).filter(({ error }) => error == null);
     for (const series of ofServers) {
-      const told = servers.map((one) => one[series.field]).filter((one) => typeof one === 'number');
+      const telling = servers.filter((one) => typeof one[series.field] === 'number');
+      const told = telling.map((one) => one[series.field] as number);
       if (told.length === 0) continue;
       const { how } = series;
-      put(series, how, how === 'max' ? Math.max(...told) : told.reduce((a, b) => a + b, 0));
+      const value = how === 'max' ? Math.max(...told) : told.reduce((a, b) => a + b, 0);
+      put(series, how, value, telling.map(({ server }) => server).join(' '));
     }
     const own = this.#sources.ownServer?.values();
     for (const series of ofOwn) put(series, series.how, own?.[series.value]);

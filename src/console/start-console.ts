@@ -80,7 +80,7 @@ export async function startConsole(options: ConsoleOptions): Promise<RunningCons
     throw error;
   }
   const { port: bound } = server.address() as { port: number };
-  access.listensOn([...namesOf(host), ...(options.allowHosts ?? [])], bound);
+  access.listensOn(namesOf(host), bound, options.allowHosts);
   const close = async () => {
     const left = desks.close();
     const closed = new Promise<void>((done) => server.close(() => done()));

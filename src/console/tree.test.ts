@@ -40,9 +40,9 @@ test('a search that is called off fails once, and nothing of it is left unheard'
   const stat = { dataLength: 1, ephemeralOwner: 0n, mtime: 0n };
   const gone = new Error('called off');
   const client = {
-    async *walk() {
-      for (const path of ['/a', '/b', '/c']) yield { path, stat, depth: 1 };
-      throw gone;
+    childrenAndStat: async (path: string) => {
+      if (path !== '/') throw gone;
+      return { children: ['a', 'b', 'c'], stat };
     },
     get: () => Promise.reject(gone),
   } as unknown as Client;

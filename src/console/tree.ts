@@ -19,6 +19,7 @@ import { limits } from './api.ts';
 import { ConsoleError } from './console-error.ts';
 import { filterNames, likeNames, type NameOrder, placeIn, sortNames } from './names.ts';
 import { aclView, encodingOf, hex, statView, unpacked } from './node-text.ts';
+import { readableWalk } from './readable-walk.ts';
 import type { ChildrenView, ExportView, FindView, NodeView, PathsView } from './views.ts';
 
 /** Lists of names that are kept: those of the nodes that are open. */
@@ -50,6 +51,12 @@ export class TreeReader {
   constructor(client: Client, nowMs: () => number = () => performance.now()) {
     this.#client = client;
     this.#nowMs = nowMs;
+  }
+
+  /** Another server may count its changes as the one before did, and hold other nodes. */
+  forget(): void {
+    this.#lists.clear();
+    this.#sizes.clear();
   }
 
   async children(
@@ -145,12 +152,18 @@ export class TreeReader {
     const matches: { path: string; stat: ReturnType<typeof statView> }[] = [];
     let looked = 0;
     let isPartial = false;
+    let hasClosed = false;
+    const onClosed = () => {
+      hasClosed = true;
+    };
     let contents: Promise<void>[] = [];
     const keep = (at: string, stat: ZkStat) => {
       if (matches.length < limit) matches.push({ path: at, stat: statView(stat) });
       else isPartial = true;
     };
-    for await (const { path: at, stat } of paced(this.#client.walk(path, call))) {
+    for await (const { path: at, stat } of paced(
+      readableWalk(this.#client, path, call, onClosed),
+    )) {
       looked += 1;
       if (where === 'name' && nameOf(at).toLowerCase().includes(wanted)) keep(at, stat);
       if (isOfAge?.(Date.now() - Number(stat.mtime))) keep(at, stat);
@@ -176,7 +189,7 @@ export class TreeReader {
       if (isPartial) break;
     }
     await Promise.all(contents);
-    return { matches, looked, isPartial };
+    return { matches, looked, isPartial: isPartial || hasClosed };
   }
 
   async export(path: string, call: CallOptions): Promise<ExportView> {

@@ -59,6 +59,70 @@ describe.skipIf(isBrowserMissing())('the stream', () => {
     await again.close();
   });
 
+  test('tabs that nobody sees keep no connection, so that many of them leave the one in front free', async () => {
+    const { tab, complaints, close } = await stage.openTab();
+    const behind: (typeof tab)[] = [];
+    for (let i = 0; i < 7; i++) {
+      const other = await tab.context().newPage();
+      await other.addInitScript(`
+        let isHidden = true;
+        Object.defineProperty(document, 'hidden', { get: () => isHidden });
+        addEventListener('show', () => {
+          isHidden = false;
+          document.dispatchEvent(new Event('visibilitychange'));
+        });
+      `);
+      await other.goto(world.url('/tree?path=/app/motd'));
+      await other.locator('.node', { hasText: 'motd' }).waitFor();
+      behind.push(other);
+    }
+
+    await tab.goto(world.url('/tree?path=/app/config'));
+    await tab.locator('.node', { hasText: 'config' }).waitFor();
+    await world.client.create('/app/in-front');
+    await tab.locator('.node', { hasText: 'in-front' }).waitFor();
+    await behind[0]!.evaluate(`dispatchEvent(new Event('show'))`);
+
+    await behind[0]!.locator('.node', { hasText: 'in-front' }).waitFor();
+    await world.client.delete('/app/in-front');
+    await behind[0]!.locator('.node', { hasText: 'in-front' }).waitFor({ state: 'detached' });
+    expect(complaints).toEqual([]);
+    await close();
+  });
+
+  test('a console that was started anew is given its token again, and what was being written stays', async () => {
+    const guarded = { write: true, token: 'a-long-secret' };
+    const { pageFolder } = stage;
+    const first = await consoleOf(world.server.address, { pageFolder, console: guarded });
+    await world.client.create('/draft', { data: 'as it was' });
+    const { tab, close } = await stage.openTab();
+    await tab.goto(new URL('/tree?path=/draft#token=a-long-secret', first.url).href);
+    await tab.getByText('as it was').waitFor();
+    await tab.keyboard.press('e');
+    await tab.locator('.cm-content').first().click();
+    await tab.keyboard.press('Control+a');
+    await tab.keyboard.type('as it will be');
+    const { port } = first;
+    await first.close();
+    const again = await consoleOf(world.server.address, {
+      pageFolder,
+      console: { ...guarded, port },
+    });
+
+    await tab.getByRole('button', { name: 'Enter the token' }).click();
+    await tab.getByLabel('Token that').fill('a-long-secret');
+    await tab.keyboard.press('Enter');
+    await tab.getByText('Stale since').waitFor({ state: 'hidden' });
+    await tab.getByRole('button', { name: 'Review and save' }).click();
+    await tab.getByRole('button', { name: 'Save as version 1' }).click();
+
+    await expect
+      .poll(async () => String((await world.client.get('/draft')).data))
+      .toBe('as it will be');
+    await close();
+    await again.close();
+  });
+
   test('a node that goes while it is looked at says so', async () => {
     await world.client.create('/passing', { data: 'here' });
     const { tab, close } = await stage.openTab();
@@ -69,6 +133,38 @@ describe.skipIf(isBrowserMissing())('the stream', () => {
     await tab.getByText('There is no such node').waitFor();
     await world.client.create('/passing', { data: 'back again' });
     await tab.getByText('back again').waitFor();
+    await close();
+  });
+
+  test('the tree stays as it was while nobody answers, and goes on from there', async () => {
+    await world.client.create('/away/one', { parents: true });
+    const { tab, close } = await stage.openTab();
+    await tab.goto(world.url('/tree?path=/away/one'));
+    await tab.locator('.node', { hasText: 'one' }).waitFor();
+
+    const error = { code: 'SESSION_EXPIRED', message: 'no server answers' };
+    const isChildren = (url: URL) => url.pathname === '/api/children';
+    await tab.route(isChildren, (route) => route.fulfill({ status: 503, json: { error } }));
+    await world.client.create('/away/two');
+    await tab.getByText('no server answers').first().waitFor();
+    expect(await tab.locator('.node', { hasText: 'one' }).count()).toBe(1);
+    await tab.unroute(isChildren);
+    await world.client.create('/away/three');
+    for (const name of ['two', 'three']) await tab.locator('.node', { hasText: name }).waitFor();
+    await close();
+  });
+
+  test('a branch that was emptied shows what comes into it again', async () => {
+    await world.client.create('/line/first', { parents: true });
+    const { tab, close } = await stage.openTab();
+    await tab.goto(world.url('/tree?path=/line/first'));
+    await tab.locator('.node', { hasText: 'first' }).waitFor();
+
+    await world.client.delete('/line/first');
+    await tab.locator('.node', { hasText: 'first' }).waitFor({ state: 'detached' });
+    await world.client.create('/line/second');
+
+    await tab.locator('.node', { hasText: 'second' }).waitFor();
     await close();
   });
 

@@ -9,20 +9,20 @@ import { Icon } from './icons.tsx';
 import {
   failure,
   link,
-  listen,
   lookAgain,
   nowMs,
   servers,
   session,
   staleSinceMs,
+  wantsToken,
   zxid,
 } from './live.ts';
+import { askToken, Login } from './login.tsx';
 import { DialogHost, Toasts } from './overlay.tsx';
 import { openPalette } from './palette.tsx';
 import { context, href, type Page, page, pages, visit } from './router.ts';
 import { serverTone } from './server-tone.ts';
 import { nextTheme, theme } from './theme.ts';
-import { login } from './transport.ts';
 import { Badge, Empty } from './ui.tsx';
 
 const titles: Readonly<Record<Page, string>> = {
@@ -198,10 +198,19 @@ function Stale() {
       {since !== null ? (
         <>
           <strong>Stale since {clock(since)}</strong>
-          <span>
-            No events for {duration(Math.max(0, nowMs.value - since))}; trying again. What you see
-            may be old.
-          </span>
+          {wantsToken.value ? (
+            <>
+              <span>The console no longer knows this page, and wants its token again.</span>
+              <button type="button" class="button small" onClick={askToken}>
+                Enter the token
+              </button>
+            </>
+          ) : (
+            <span>
+              No events for {duration(Math.max(0, nowMs.value - since))}; trying again. What you see
+              may be old.
+            </span>
+          )}
         </>
       ) : isLinkDown ? (
         <>
@@ -255,51 +264,6 @@ function Body() {
       ) : View ? (
         <View key={name} />
       ) : null}
-    </main>
-  );
-}
-
-function Login() {
-  const [token, setToken] = useState('');
-  const [error, setError] = useState(failure.value);
-  const submit = async () => {
-    try {
-      session.value = await login(token.trim());
-      failure.value = null;
-      listen();
-    } catch (refusal) {
-      setError((refusal as Error).message);
-    }
-  };
-  return (
-    <main class="alone">
-      <form
-        class="panel login"
-        onSubmit={(event) => {
-          event.preventDefault();
-          void submit();
-        }}
-      >
-        <h1>drover</h1>
-        <label>
-          Token, as the console printed it when it started
-          <input
-            class="field mono"
-            type="password"
-            autocomplete="off"
-            value={token}
-            onInput={(event) => setToken(event.currentTarget.value)}
-          />
-        </label>
-        {error === null ? null : (
-          <p class="note bad" role="alert">
-            {error}
-          </p>
-        )}
-        <button type="submit" class="button main" disabled={token.trim() === ''}>
-          Enter
-        </button>
-      </form>
     </main>
   );
 }

@@ -35,6 +35,8 @@ export const zxid = signal<string | null>(null);
 export const changes = signal<readonly ChangeView[]>([]);
 export const points = signal<readonly MetricPoint[]>([]);
 export const staleSinceMs = signal<number | null>(null);
+/** The console knows us no more, as after its start anew: it forgets who has logged in. */
+export const wantsToken = signal(false);
 /** Why the page shows nothing at all, if so. */
 export const failure = signal<string | null>(null);
 export const nowMs = signal(Date.now());
@@ -69,7 +71,8 @@ function announce(topic: Topic): void {
 const isKnownLive = () => session.value?.features.live !== false;
 
 let run: string | null = null;
-let wasDown = false;
+/** Something may have gone by unheard: a page that nobody saw from the start had no stream yet. */
+let wasDown = document.hidden;
 
 const handlers: { [K in StreamKind]: (data: StreamEvents[K]) => void } = {
   hello: (data) => {
@@ -144,11 +147,14 @@ async function arrive(): Promise<void> {
   if (session.value && session.value.role !== 'nobody') listen();
 }
 
-let isListening = false;
+let following: AbortController | undefined;
 
+/** From now on, and at once: one that waits for its next try is let go of. */
 export function listen(): void {
-  if (isListening) return;
-  isListening = true;
+  if (following !== undefined) wasDown = true;
+  following?.abort();
+  following = new AbortController();
+  wantsToken.value = false;
   void follow(
     inContext('/api/events'),
     {
@@ -156,13 +162,15 @@ export function listen(): void {
       onUp: () => {
         staleSinceMs.value = null;
         failure.value = null;
+        wantsToken.value = false;
       },
-      onDown: () => {
+      onDown: (error) => {
         wasDown = true;
         staleSinceMs.value ??= Date.now();
+        wantsToken.value = error instanceof Refusal && error.status === 401;
       },
     },
-    new AbortController().signal,
+    following.signal,
   );
 }
 

@@ -5,8 +5,11 @@
  * In: bytes of one response after the other. Out: events in order, and whether the stream is up.
  * A stream that says nothing for `silenceMs` counts as down. Tries again for ever, as long as the page is
  * open, with waits that grow to `retryMsMax`; `Last-Event-ID` lets the server go on where it was cut.
+ * A page that nobody sees has none: a browser has six connections to one server, for all its tabs together,
+ * and each stream keeps one of them. With six streams no tab would be answered anything any more.
  */
 import { EventParser, type ServerEvent } from './sse-parser.ts';
+import { Refusal } from './transport.ts';
 
 const silenceMs = 40_000;
 const retryMsMin = 500;
@@ -26,8 +29,10 @@ export async function follow(
   let lastId = null as string | null;
   let waitMs = retryMsMin;
   while (!signal.aborted) {
+    await shown(signal);
     const silence = new AbortController();
     let timer = setTimeout(() => silence.abort(), silenceMs);
+    const stopHearing = onVisibility(() => document.hidden && silence.abort());
     try {
       const response: Response = await fetch(path, {
         headers: {
@@ -37,7 +42,10 @@ export async function follow(
         cache: 'no-store',
         signal: AbortSignal.any([signal, silence.signal]),
       });
-      if (!response.ok || !response.body) throw new Error(`the stream answered ${response.status}`);
+      if (!response.ok || !response.body) {
+        const why = `the stream answered ${response.status}`;
+        throw new Refusal('NO_STREAM', why, response.status);
+      }
       handlers.onUp();
       waitMs = retryMsMin;
       const parser = new EventParser();
@@ -57,17 +65,35 @@ export async function follow(
       handlers.onDown(error as Error);
     } finally {
       clearTimeout(timer);
+      stopHearing();
     }
     await pause(waitMs, signal);
     waitMs = Math.min(waitMs * 2, retryMsMax);
   }
 }
 
+/** Until somebody sees the page. */
+function shown(signal: AbortSignal): Promise<void> {
+  return new Promise((done) => {
+    if (!document.hidden || signal.aborted) return done();
+    const finish = () => {
+      if (document.hidden && !signal.aborted) return;
+      stopHearing();
+      signal.removeEventListener('abort', finish);
+      done();
+    };
+    const stopHearing = onVisibility(finish);
+    signal.addEventListener('abort', finish);
+  });
+}
+
 function pause(waitMs: number, signal: AbortSignal): Promise<void> {
   return new Promise((done) => {
     const timer = setTimeout(finish, waitMs);
+    const stopHearing = onVisibility(finish);
     function finish(): void {
       clearTimeout(timer);
+      stopHearing();
       signal.removeEventListener('abort', finish);
       removeEventListener('online', finish);
       done();
@@ -75,4 +101,9 @@ function pause(waitMs: number, signal: AbortSignal): Promise<void> {
     signal.addEventListener('abort', finish);
     addEventListener('online', finish);
   });
+}
+
+function onVisibility(listener: () => void): () => void {
+  document.addEventListener('visibilitychange', listener);
+  return () => document.removeEventListener('visibilitychange', listener);
 }

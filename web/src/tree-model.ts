@@ -94,6 +94,7 @@ export class TreeModel<C extends TreeChild> {
   /** Pages that rows `from` to `to` (both included) need and that are not there, or only as they were. */
   wants(from: number, to: number): Want[] {
     const found = new Map<string, Want>();
+    for (const path of this.#emptied()) found.set(`0 ${path}`, { path, page: 0 });
     for (let at = Math.max(1, from); at <= Math.min(to, this.size - 1); at += 1) {
       let branch = this.#root;
       let rest = at - 1;
@@ -111,6 +112,19 @@ export class TreeModel<C extends TreeChild> {
       }
     }
     return [...found.values()];
+  }
+
+  /** Open, without a row that could want anything, and no longer known to be empty. */
+  #emptied(): string[] {
+    if (!this.#isRootOpen) return [];
+    const found: string[] = this.#root.pages.size === 0 ? ['/'] : [];
+    const walk = (branch: Branch<C>): void => {
+      const isKnown = branch.pages.size === 0 || (branch.pages.has(0) && !branch.old.has(0));
+      if (branch.total === 0 && !isKnown) found.push(branch.path);
+      for (const { branch: inner } of branch.open.values()) walk(inner);
+    };
+    walk(this.#root);
+    return found;
   }
 
   /**

@@ -79,9 +79,11 @@ export function TreeView({ path, marked, onMark, onCarried }: Props) {
       // Of a long list that changes all the time the console gives what it has.
       if (isLate(view)) lookLater(branch);
     } catch (error) {
-      // Gone in the meantime: its parent's pages, asked for by the same change, no longer show it.
-      if (branch !== '/') model.close(branch);
-      if ((error as { code?: string }).code !== 'NO_NODE') tellError(error);
+      const { code } = error as { code?: string };
+      // Gone in the meantime: its parent's pages, asked for by the same change, no longer show it. Where
+      // nobody answers it stays as it was, and is asked for again with the next change.
+      if (branch !== '/' && (code === 'NO_NODE' || code === 'NO_AUTH')) model.close(branch);
+      if (code !== 'NO_NODE') tellError(error);
     }
   };
 
@@ -97,8 +99,9 @@ export function TreeView({ path, marked, onMark, onCarried }: Props) {
   const wanted = wants.map((want) => `${want.page} ${want.path}`).join('|');
   useEffect(() => {
     for (const want of wants) void load(want.path, want.page);
-    // After each answer too: a page that changed while it was on its way is wanted as it was before.
-  }, [wanted, answers.current]);
+    // After each answer too: a page that changed while it was on its way is wanted as it was before. And
+    // after each change: what could not be read is wanted as it was before, too.
+  }, [wanted, answers.current, model.changes]);
 
   useEffect(
     () =>
