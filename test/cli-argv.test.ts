@@ -250,6 +250,20 @@ test('Ctrl-C ends what waits, and the session with it', async () => {
   await client.close();
 });
 
+test('who loses the terminal gives back what is held at once', async () => {
+  const client = await connect(address);
+  const contenders = () => client.children('/held').catch(() => []);
+  const child = start(['lock', '/held', '--server', address, '--', 'cat']);
+  await vi.waitFor(async () => expect(await contenders()).toHaveLength(1), 30_000);
+
+  child.kill('SIGHUP');
+  const [code] = await once(child, 'close');
+
+  expect(code).toBe(130);
+  expect(await contenders()).toEqual([]);
+  await client.close();
+});
+
 test('a command with a session of its own ends when it is refused for its options', async () => {
   mkdirSync(join(folder, 'orders'));
   writeFileSync(join(folder, 'orders/0.ndjson'), '{"timestamp":1793491200000}\n');

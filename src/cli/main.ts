@@ -64,9 +64,12 @@ async function runNamed(name: string, tokens: readonly string[]): Promise<number
   return runCommand(command, tokens, surface(), controller.signal);
 }
 
-/** The first signal asks the command to end, the second does not ask. */
+/**
+ * The first signal asks the command to end, the second does not ask. SIGHUP is a terminal that was closed:
+ * what is held is given back then too, and not only when the session is over.
+ */
 function listen(controller: AbortController): void {
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.on(signal, () => {
       if (controller.signal.aborted) process.exit(exitCodes.interrupted);
       controller.abort();

@@ -344,9 +344,12 @@ function messageOf({ code, cause, message }: ZkError): string {
   return isZkError(cause, code) && message.includes(cause.message) ? cause.message : message;
 }
 
+const noRoom: ReadonlySet<string> = new Set(['ENOSPC', 'EFBIG', 'EDQUOT']);
+
 /** Said by the file system about a file here: no server has refused anything. */
 function isFileError(error: unknown): error is Error & { readonly code: string } {
   if (!(error instanceof Error)) return false;
   const { code, syscall, path } = error as NodeJS.ErrnoException;
-  return [code, syscall, path].every((each) => typeof each === 'string');
+  if (typeof code !== 'string' || typeof syscall !== 'string') return false;
+  return typeof path === 'string' || noRoom.has(code); // which is said of a write, without the file
 }

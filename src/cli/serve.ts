@@ -501,6 +501,15 @@ const fileCodes: ReadonlySet<string> = new Set([
   ...['ENAMETOOLONG', 'ELOOP', 'EINVAL', 'EIO', 'ENXIO', 'ENODEV', 'ENOTSUP', 'EOPNOTSUPP'],
 ]);
 
+/** What is to be done about those that are no matter of rights. */
+const cures: Readonly<Record<string, string>> = {
+  ENOSPC: 'the disk is full: make room',
+  EDQUOT: 'the disk quota is used up: make room',
+  EIO: 'the disk fails: look at the system log',
+  EISDIR: 'a folder stands where a file is wanted: move it away',
+  EEXIST: 'something stands in its place: move it away',
+};
+
 /** One sentence, for what is foreseen. Anything else stays as it is: a bug has a stack. */
 function asCommandError(error: unknown, config?: ServerConfig): unknown {
   if (error instanceof CommandError) return error;
@@ -529,9 +538,10 @@ function asCommandError(error: unknown, config?: ServerConfig): unknown {
   }
   if (code !== undefined && fileCodes.has(code)) {
     const where = path ?? config?.must('dataDir') ?? 'a file';
+    const cure = cures[code] ?? 'give this user the right to';
     return new CommandError(
       'data',
-      `${where} can't be written (${code}); give this user the right to, or name another folder with --data`,
+      `${where} can't be written (${code}); ${cure}, or name another folder with --data`,
       { cause: error },
     );
   }
