@@ -298,3 +298,24 @@ test('an ACL that lets nobody read is set on all below, too, and comes back', as
   expect((await undo(zk, entry.id)).status).toBe(200);
   expect(await perms()).toEqual(paths.map(() => permissions.all));
 });
+
+test('of an ACL that was set on a part of a subtree, that part is written down, and comes back', async () => {
+  await using zk = await startConsoleInTest();
+  for (const path of ['/part', '/part/a', '/part/b']) await zk.client.create(path);
+  const anyone = { scheme: 'world', id: 'anyone' };
+  await zk.client.setAcl('/part/b', [{ perms: permissions.all & ~permissions.admin, id: anyone }]);
+  const perms = async (path: string) => (await zk.client.getAcl(path)).acl[0]!.perms;
+  const acl = [{ ...anyone, perms: 'ra' }];
+
+  const asked = { path: '/part', acl, version: 0, recursive: true, confirm: 'part', count: 3 };
+  expect((await zk.post('/api/node/acl', asked)).status).toBe(403);
+  const entry = await newest(zk);
+
+  expect(await perms('/part/a')).toBe(permissions.read | permissions.admin);
+  expect(entry).toMatchObject({ ok: false, count: 2, undo: 'possible' });
+  expect((await undo(zk, entry.id)).status).toBe(200);
+  expect([await perms('/part'), await perms('/part/a')]).toEqual([
+    permissions.all,
+    permissions.all,
+  ]);
+});

@@ -7,6 +7,7 @@
  */
 
 import {
+  type Acl,
   type CallOptions,
   type Client,
   type Created,
@@ -221,45 +222,55 @@ export class Changes {
     by: By,
   ): Promise<ChangedView> {
     const { path, version } = input;
-    return this.#noting('acl', path, by, async () => {
+    let acl: Acl[] = [];
+    let aclBefore: Acl[] = [];
+    let kept: Awaited<ReturnType<typeof keepNodes>> = null;
+    /** What was set, with the version that it has by that. */
+    const left = new Map<string, number>();
+    const done = (): Done => {
+      const changed = (kept ?? []).filter((node) => left.has(node.path));
+      const shown = kept === null ? [{ path, acl: aclBefore }] : changed;
+      // Only what stood there until we came is known well enough to be put back.
+      const back = changed.flatMap((node) => {
+        const version = left.get(node.path)!;
+        return version === node.aclVersion + 1 ? [{ ...node, left: version }] : [];
+      });
+      const undo = wayBack(path, bytesIn(back), () => putAclsBack(this.#client, back), {
+        client: this.#client,
+        paths: back.map((node) => node.path),
+      });
+      return {
+        count: left.size,
+        before: left.size === 0 ? null : aclListing(shown),
+        after: left.size === 0 ? null : aclListing(shown.map((node) => ({ ...node, acl }))),
+        ...(kept === null && { isTooLarge: true }),
+        ...(back.length > 0 && { undo }),
+      };
+    };
+    const work = async () => {
       const preview = await this.below(path, by.call);
       this.#confirm(preview, input.confirm, input.count, 'set the ACL of');
       const first = await this.#client.getAcl(path, by.call);
-      const acl = aclOf(input.acl, first.acl);
-      const kept = await keepNodes(this.#client, [path], preview.count, by.call);
+      acl = aclOf(input.acl, first.acl);
+      aclBefore = first.acl;
+      kept = await keepNodes(this.#client, [path], preview.count, by.call);
       // All of them first: what the new ACL closes could not be walked through any more.
       const below: string[] = [];
       for await (const { path: at, depth } of paced(this.#client.walk(path, by.call))) {
         if (depth > 0 && below.length < limits.deleteMax) below.push(at);
       }
       const stat = await this.#client.setAcl(path, acl, { ...by.call, version });
-      const left = new Map([[path, stat.aversion]]);
+      left.set(path, stat.aversion);
       for (const at of below) {
-        const set = await this.#client.setAcl(at, acl, by.call).catch(orNull);
+        const set = await this.#client.setAcl(at, acl, by.call).catch((error) => {
+          if (isZkError(error, 'NO_NODE')) return null; // it went while we set the others
+          throw error;
+        });
         if (set !== null) left.set(at, set.aversion);
       }
-      const back = kept?.flatMap((node) => {
-        const version = left.get(node.path);
-        // Only what stood there until we came is known well enough to be put back.
-        return version === node.aclVersion + 1 ? [{ ...node, left: version }] : [];
-      });
-      const changed = kept ?? [{ path, acl: first.acl }];
-      return {
-        path,
-        stat: statView(stat),
-        count: left.size,
-        before: aclListing(changed),
-        after: aclListing(changed.map((node) => ({ ...node, acl }))),
-        ...(back === undefined
-          ? { isTooLarge: true }
-          : {
-              undo: wayBack(path, bytesIn(kept!), () => putAclsBack(this.#client, back), {
-                client: this.#client,
-                paths: back.map((node) => node.path),
-              }),
-            }),
-      };
-    });
+      return { path, stat: statView(stat), ...done() };
+    };
+    return this.#noting('acl', path, by, work, done);
   }
 
   /** How much stands at and below a path, for who is about to change all of it. */
