@@ -30,9 +30,6 @@ export interface CallOptions {
   readonly timeoutMs?: number;
 }
 
-/** For what has to go on through any outage that its session does, whatever deadline calls have. */
-export const unbounded = { timeoutMs: Number.POSITIVE_INFINITY } as const;
-
 export interface CoreHooks {
   onState(state: SessionState, previous: SessionState): void;
   /** A new session has begun. */

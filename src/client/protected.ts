@@ -20,9 +20,9 @@ import {
   type StatView,
   ZkError,
 } from '../protocol/index.ts';
-import { Backoff, type Clock, pause } from '../support/index.ts';
+import { Backoff, type Clock, pause, unbounded } from '../support/index.ts';
 import type { Client, CreateOptions, VersionOptions } from './client.ts';
-import { type CallOptions, unbounded } from './core.ts';
+import type { CallOptions } from './core.ts';
 import { type Created, createPart } from './multi-ops.ts';
 import { refusals } from './refusals.ts';
 

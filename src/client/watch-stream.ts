@@ -13,9 +13,9 @@
  */
 
 import { childOf, isZkError, type StatView, wireOf } from '../protocol/index.ts';
-import { Backoff, type Deferred, deferred, onAbort } from '../support/index.ts';
+import { Backoff, type Deferred, deferred, onAbort, unbounded } from '../support/index.ts';
 import type { Client } from './client.ts';
-import { type Core, unbounded } from './core.ts';
+import type { Core } from './core.ts';
 import { KnownNodes } from './known-nodes.ts';
 import { refusals } from './refusals.ts';
 import { removeWatches } from './remove-watches.ts';

@@ -27,13 +27,12 @@ import {
   type StatView,
 } from '../client/index.ts';
 import { childOf, pathFault } from '../protocol/index.ts';
-import { type Clock, systemClock } from '../support/index.ts';
+import { type Clock, systemClock, unbounded } from '../support/index.ts';
 import { BarrierError } from './barrier-error.ts';
 import { bounded, lookUntil, type Watching } from './bounded-wait.ts';
 import { unlessAborted, type WaitOptions } from './deadline.ts';
 import { withParents } from './parents.ts';
 import { takeBack } from './take-back.ts';
-import { unbounded } from './unbounded.ts';
 import { whileLinked } from './while-linked.ts';
 
 export interface DoubleBarrierOptions {

@@ -9,11 +9,11 @@
 import { randomUUID } from 'node:crypto';
 import { type Acl, type Client, type DataInput, isZkError } from '../client/index.ts';
 import { childOf } from '../protocol/index.ts';
+import { unbounded } from '../support/index.ts';
 import { Grant, type GrantOptions } from './grant.ts';
 import { watchNode } from './node-watch.ts';
 import { NotHeldError } from './not-held-error.ts';
 import { withParents } from './parents.ts';
-import { unbounded } from './unbounded.ts';
 
 export interface GuardedCreate extends GrantOptions {
   readonly parent: string;

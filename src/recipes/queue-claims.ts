@@ -7,11 +7,11 @@
 
 import { randomUUID } from 'node:crypto';
 import { type Client, isZkError, MultiError, type MultiOp } from '../client/index.ts';
+import { unbounded } from '../support/index.ts';
 import type { DeadLetters } from './queue-dead-letters.ts';
 import { QueueError } from './queue-error.ts';
 import { type ItemHost, QueueItem, type RequeueOptions } from './queue-item.ts';
 import type { QueueStore, Waiting } from './queue-store.ts';
-import { unbounded } from './unbounded.ts';
 
 /** How often a claim is tried, and asked for, when links break under it. */
 const triesMax = 10;

@@ -6,10 +6,9 @@
  */
 
 import type { Client, StatView } from '../client/index.ts';
-import { Backoff, type Clock } from '../support/index.ts';
+import { Backoff, type Clock, unbounded } from '../support/index.ts';
 import { isPassing } from './passing.ts';
 import { pause, retryBackoff } from './pause.ts';
-import { unbounded } from './unbounded.ts';
 
 /** How often it is asked whose the node is. */
 const looksMax = 10;

@@ -5,5 +5,6 @@ export { type Logger, silentLogger } from './logger.ts';
 export { onAbort } from './on-abort.ts';
 export { Pace, paced, sortInTurns } from './pace.ts';
 export { pause } from './pause.ts';
+export { unbounded } from './unbounded.ts';
 export { wakefulness } from './wakefulness.ts';
 export { Wakeup } from './wakeup.ts';

@@ -84,9 +84,12 @@ export const viewWorkloads: Readonly<Record<string, Workload>> = {
 
   cache: {
     async begin({ client, name, tell }) {
-      await client.create('/copied').catch((error) => {
-        if (!isZkError(error, 'NODE_EXISTS')) throw error;
-      });
+      while (!(await client.exists('/copied'))) {
+        await client.create('/copied').catch((error) => {
+          if (!isZkError(error) || !(error.code === 'NODE_EXISTS' || error.outcomeUnknown))
+            throw error;
+        });
+      }
       const cache = new Cache(client, '/copied');
       await cache.ready;
       const seen = new Map<string, bigint>();
