@@ -110,8 +110,11 @@ async function isTear(context: TailContext, end: number): Promise<boolean> {
   const realLength = end - offset - entryBytesAround;
   if (isEntry(bytes, 0, realLength)) return false;
   const wanted = length + entryBytesAround;
-  // Only the end byte is wrong, and no crash changes one byte.
-  if (wanted <= bytes.length && faultOfEntry(bytes, 0, length) === 'wrong end byte') return false;
+  // Only the end byte is wrong. No crash changes one byte, but one may have come right before it.
+  if (wanted <= bytes.length && faultOfEntry(bytes, 0, length) === 'wrong end byte') {
+    const isMissing = offset + wanted > end || isLostSector(bytes, offset, wanted - 1);
+    return maySectorsBeLost && isMissing;
+  }
   // The back part is missing: the end byte is never zero.
   if (offset + wanted > end) return true;
   return maySectorsBeLost && hasLostSector(bytes, offset, wanted);
@@ -119,14 +122,24 @@ async function isTear(context: TailContext, end: number): Promise<boolean> {
 
 /** A sector that still is as it was before the write: zeros from where the write began. */
 function hasLostSector(bytes: Buffer, offset: number, length: number): boolean {
-  let at = 0;
-  while (at < length) {
-    const sectorEnd = sectorBytes - ((offset + at) % sectorBytes) + at;
-    const sector = bytes.subarray(at, Math.min(sectorEnd, bytes.length));
-    if (sector.every((byte) => byte === 0)) return true;
-    at = sectorEnd;
+  for (let at = 0; at < length; at = sectorEnd(offset, at)) {
+    if (isZero(bytes, at, sectorEnd(offset, at))) return true;
   }
   return false;
+}
+
+/** Whether a sector begins at `at`, and is lost. */
+function isLostSector(bytes: Buffer, offset: number, at: number): boolean {
+  return (offset + at) % sectorBytes === 0 && isZero(bytes, at, sectorEnd(offset, at));
+}
+
+/** Where the sector ends that `at` is in, both counted from `offset` in the file. */
+function sectorEnd(offset: number, at: number): number {
+  return sectorBytes - ((offset + at) % sectorBytes) + at;
+}
+
+function isZero(bytes: Buffer, from: number, to: number): boolean {
+  return bytes.subarray(from, to).every((byte) => byte === 0);
 }
 
 function isEntry(bytes: Buffer, at: number, length: number): boolean {

@@ -367,6 +367,40 @@ describe('what only the mark can tell', () => {
     await expect(start(unmarked(holed))).rejects.toMatchObject({ code: 'DAMAGED_LOG' });
   });
 
+  test('a batch that lacks nothing but its last byte: nobody was told of it, unless the mark says so', async () => {
+    const files = await logs([1], 20);
+    const mark = (index: number): Files =>
+      new Map([[at(markName), encodeMark({ log: 1n, offset: offsetOf(index) })]]);
+    const lacking = changed(files, 'log.1', (bytes) => {
+      bytes[offsetOf(20) - 1] = 0;
+      return padded(bytes);
+    });
+
+    const { kinds } = await expectAll(all(lacking, mark(19)), 19);
+
+    expect(kinds).toEqual(['tornTail']);
+    const damage = { code: 'DAMAGED_LOG', offset: offsetOf(19) };
+    await expect(start(all(lacking, mark(20)))).rejects.toMatchObject(damage);
+    await expect(start(unmarked(lacking))).rejects.toMatchObject(damage);
+    const wrong = changed(lacking, 'log.1', put(offsetOf(20) - 1, 0x43));
+    await expect(start(all(wrong, mark(19)))).rejects.toMatchObject(damage);
+  });
+
+  test('a power cut that took the sector of a last byte, with more of the batch behind it', async () => {
+    const sector = 512;
+    const index = Array.from({ length: 2_000 }, (_, i) => i).find(
+      (i) => (offsetOf(i) - 1) % sector === 0,
+    )!;
+    const files = await logs([1], index + 20);
+    const lastByte = offsetOf(index) - 1;
+    const holed = changed(files, 'log.1', zeroed(lastByte, lastByte + sector));
+    const mark = encodeMark({ log: 1n, offset: offsetOf(index - 1) });
+
+    const { kinds } = await expectAll(new Map([...holed, [at(markName), mark]]), index - 1);
+
+    expect(kinds).toEqual(['tornTail']);
+  });
+
   test('nothing of a log that Apache began behind it: a hole in that one is damage', async () => {
     const ours = await logs([1], 20);
     const theirs = unmarked(await logs([21], 60));
