@@ -29,6 +29,7 @@ let home: string;
 beforeAll(() => {
   execFileSync(process.execPath, [join(root, 'scripts/build.mjs')], { cwd: root });
   home = mkdtempSync(join(tmpdir(), 'drover-package-'));
+  writeFileSync(join(home, 'package.json'), '{}'); // whatever stands above it is not asked
   mkdirSync(join(home, 'node_modules'));
   symlinkSync(root, join(home, 'node_modules', 'drover'));
 }, 120_000);
