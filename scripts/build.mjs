@@ -4,10 +4,12 @@
  * dist before stays until all of it is done, and where something fails.
  *
  * `drover ls /` is to answer at once, and nearly all of its time is Node's for loading code. So:
- *   - what every command needs is one file, core.js, and each command's own code another;
+ *   - what every command needs is one file, core.js, what a server needs is server.js, and each command's
+ *     own code is another;
  *   - these are CommonJS, since Node's loader of ES modules takes three milliseconds by itself;
  *   - Node's own modules and packages, which stay outside, are loaded when they are first used;
- *   - core-VERSION.cache holds what V8 compiled of core.js, and drover.js (scripts/drover.cjs) loads the two.
+ *   - core-VERSION.cache and server-VERSION.cache hold what V8 compiled of these two, and drover.js
+ *     (scripts/drover.cjs) loads them with it.
  */
 import { spawnSync } from 'node:child_process';
 import {
@@ -30,6 +32,8 @@ const at = (path) => fileURLToPath(new URL(path, root));
 const next = `dist.next-${process.pid}`;
 const before = `${next}-before`;
 const attemptsMax = 5;
+/** The parts that V8 compiles at the build. */
+const cachedParts = ['core', 'server'];
 process.on('exit', () => {
   const left = [next, ...Array.from({ length: attemptsMax }, (_, i) => `${before}-${i + 1}`)];
   for (const folder of left) rmSync(at(folder), { recursive: true, force: true });
@@ -99,7 +103,7 @@ async function buildCommand() {
       (text, step) => step(text),
       code,
     );
-    if (['core.js', 'server.js'].includes(name) && /[^.\w]import\(/.test(made)) {
+    if (cachedParts.some((part) => name === `${part}.js`) && /[^.\w]import\(/.test(made)) {
       throw new Error(
         `${name} has an import() of a package, which code out of the cache cannot do`,
       );
@@ -109,12 +113,17 @@ async function buildCommand() {
   writeFileSync(at(`${next}/bin/package.json`), '{ "type": "commonjs" }\n');
   copyFileSync(at('scripts/drover.cjs'), at(`${next}/bin/drover.js`));
   chmodSync(at(`${next}/bin/drover.js`), 0o755);
-  for (const name of ['core', 'server']) run('scripts/code-cache.cjs', at(`${next}/bin`), name);
+  for (const name of cachedParts) run('scripts/code-cache.cjs', at(`${next}/bin`), name);
+}
+
+/** Below dist/, as it is written in the source. */
+function pathOf(id) {
+  return id.slice(at(`${next}/`).length).replaceAll('\\', '/');
 }
 
 /** Client, tables and the commands on single nodes. */
 function isCore(id) {
-  const path = id.slice(at(`${next}/`).length).replaceAll('\\', '/');
+  const path = pathOf(id);
   const quick = [
     'acl-text command commands data exit-codes json-keys main nodes output parse paths plain-words',
     'run session target watch-events words',
@@ -127,7 +136,7 @@ function isCore(id) {
 
 /** What `drover serve` is ready with. */
 function isServer(id) {
-  const path = id.slice(at(`${next}/`).length).replaceAll('\\', '/');
+  const path = pathOf(id);
   return (
     /^(server|tree|storage)\//.test(path) ||
     ['serve', 'compiler', 'within'].some((name) => path === `cli/${name}.js`)
