@@ -23,9 +23,10 @@ import type { ServerOptions } from './options.ts';
 import { openPersistence, type Persistence } from './persistence.ts';
 import { Reaper } from './reaper.ts';
 import { Restoration } from './restore.ts';
+import { addressOf } from './socket-wire.ts';
 import { Tally } from './stats.ts';
 import { memoryLog } from './txn-log.ts';
-import { addressOf, servePlain, serveTls } from './wire.ts';
+import { servePlain, serveTls } from './wire.ts';
 
 export interface RunningServer {
   readonly host: string;

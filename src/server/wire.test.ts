@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { type AddressInfo, connect, createServer, type Server } from 'node:net';
-import { expect, test } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import type { Connection, Wire } from './connection.ts';
 import { servePlain } from './wire.ts';
 
@@ -10,7 +10,7 @@ interface Seen {
 }
 
 /** A server that sends back what it is told, and notes in which memory it got it. */
-async function echo(prepare: 'listening' | 'before') {
+async function echo(prepare: 'listening' | 'before', host = '127.0.0.1') {
   const seen: Seen[] = [];
   const wires: Wire[] = [];
   const faults: unknown[] = [];
@@ -22,9 +22,13 @@ async function echo(prepare: 'listening' | 'before') {
         const chunk = memory.subarray(0, end);
         seen.push({ text: String(chunk), memory: chunk.buffer });
         if (String(chunk) === 'fault') throw new Error('a bug');
+        if (String(chunk) === 'later') return;
         wire.write(Buffer.from(chunk), chunk.length);
       },
       drained() {},
+      flush() {
+        if (seen.at(-1)?.text === 'later') wire.write(Buffer.from('now'), 3);
+      },
       wireClosed: () => closed.push(wire),
     };
     return connection as unknown as Connection;
@@ -32,7 +36,7 @@ async function echo(prepare: 'listening' | 'before') {
   const server = createServer({ noDelay: true });
   const serve = () => servePlain(server, accept, (error) => faults.push(error));
   if (prepare === 'before') serve();
-  server.listen(0, '127.0.0.1');
+  server.listen(0, host);
   await once(server, 'listening');
   if (prepare === 'listening') serve();
   return { server, seen, wires, faults, closed };
@@ -45,6 +49,10 @@ async function say(server: Server, text: string): Promise<ReturnType<typeof conn
   expect(String(answer)).toBe(text);
   return socket;
 }
+
+afterEach(() => {
+  vi.restoreAllMocks();
+});
 
 test('links of a server that listens are read into one memory', async () => {
   const { server, seen, wires } = await echo('listening');
@@ -68,6 +76,116 @@ test('where sockets can’t be made around what was accepted, they are read as u
   for (const socket of sockets) socket.destroy();
   server.close();
 });
+
+test('so they are where Node does not say how much it has read', async () => {
+  vi.spyOn(process as unknown as { binding(): unknown }, 'binding').mockImplementation(() => {
+    throw new Error('No such module: stream_wrap');
+  });
+  const { server, seen } = await echo('listening');
+  const sockets = [await say(server, 'one'), await say(server, 'two')];
+
+  expect(seen.map(({ text }) => text)).toEqual(['one', 'two']);
+  expect(seen[0]!.memory).not.toBe(seen[1]!.memory);
+  for (const socket of sockets) socket.destroy();
+  server.close();
+});
+
+test('a client of IPv4 is one, also where the server listens on both', async () => {
+  const { server, wires } = await echo('listening', '::');
+  const socket = await say(server, 'one');
+
+  expect(wires[0]!.address).toBe('127.0.0.1');
+  socket.destroy();
+  server.close();
+});
+
+test('a link that is closed before it was served is read by nobody', async () => {
+  const server = createServer({ noDelay: true });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const receive = vi.fn();
+  const accept = (wire: Wire) => {
+    wire.destroy();
+    return { receive, wireClosed() {} } as unknown as Connection;
+  };
+  const failed = vi.fn();
+  servePlain(server, accept, failed);
+  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
+  socket.on('error', () => {}); // what it says may come too late
+
+  socket.write('one');
+  await once(socket, 'close');
+  await new Promise((resolve) => server.close(resolve));
+
+  expect(receive).not.toHaveBeenCalled();
+  expect(failed).not.toHaveBeenCalled();
+});
+
+test.each(['listening', 'before'] as const)(
+  'what is said before the end comes before the end (%s)',
+  async (prepare) => {
+    const { server, wires, closed } = await echo(prepare);
+    const socket = await say(server, 'one');
+    const said: string[] = [];
+    socket.on('data', (chunk) => said.push(String(chunk)));
+
+    wires[0]!.write(Buffer.from('farewell'), 8);
+    wires[0]!.end();
+    wires[0]!.end();
+    await once(socket, 'close');
+
+    expect(said.join('')).toBe('farewell');
+    await expect.poll(() => closed).toEqual([wires[0]]);
+    server.close();
+  },
+);
+
+test('who has nothing more to say hears what it is still owed, and the link ends', async () => {
+  const { server, closed } = await echo('listening');
+  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
+  const said: string[] = [];
+  socket.on('data', (chunk) => said.push(String(chunk)));
+
+  socket.end('later');
+  await once(socket, 'close');
+
+  expect(said).toEqual(['now']);
+  expect(closed).toHaveLength(1);
+  server.close();
+});
+
+test.each(['bare', 'streamed'])(
+  'a link that is paused is read when it is resumed (%s)',
+  async (how) => {
+    const { server, wires, seen } = await echo('listening');
+    const socket = await say(server, 'one');
+    const other = await say(server, 'two');
+    const [wire] = wires as [Wire];
+    let bytes = 0;
+    socket.on('data', (chunk) => {
+      bytes += chunk.length;
+    });
+
+    wire.pause();
+    socket.write('three');
+    let owed = 'three'.length;
+    if (how === 'streamed') {
+      const piece = Buffer.alloc(1_000_000);
+      do owed += piece.length;
+      while (wire.write(piece, piece.length)); // until the kernel is full
+    }
+    other.write('four');
+    await once(other, 'data');
+    const before = seen.map(({ text }) => text);
+    wire.resume();
+
+    expect(before).toEqual(['one', 'two', 'four']);
+    await expect.poll(() => bytes).toBe(owed);
+    expect(seen.map(({ text }) => text)).toEqual(['one', 'two', 'four', 'three']);
+    for (const one of [socket, other]) one.destroy();
+    server.close();
+  },
+);
 
 test.each(['listening', 'before'] as const)(
   'a server closes after its links, and not before (%s)',
@@ -137,7 +255,7 @@ test.each(['listening', 'before'] as const)(
     expect(wire.write(Buffer.from('behind it and more'), 9)).toBe(true);
     expect(String((await once(socket, 'data'))[0])).toBe('behind it');
     socket.destroy();
-    server.close();
+    await new Promise((resolve) => server.close(resolve));
   },
 );
 
