@@ -52,6 +52,7 @@ const create = (path: string, data = 'd', acl = [...openAcl], ephemeral = false)
   type: 'create',
   txn: { path, data: Buffer.from(data), acl, ephemeral, parentCVersion: -1 },
 });
+const aclOf = (id: string) => [{ perms: permissions.all, id: { scheme: 'digest', id } }];
 const remove = (path: string): TxnBody => ({ type: 'delete', txn: { path } });
 
 /** All there is to know of a tree. */
@@ -100,6 +101,34 @@ test('a tree is the same after a restart, from a snapshot and what came after it
   expect(second.recovered).toMatchObject({ txns: 2, snapshot: { lastZxid: 2n } });
   await second.log.close();
 });
+
+test.each([
+  ['sessions', 12_000, () => ({ type: 'createSession', txn: { timeOut: 5_000 } }) as const],
+  ['ACLs', 4_000, (i: number) => create(`/n${i}`, '', aclOf(`u${i}`))],
+])(
+  'a snapshot holds every node, though more %s stand before them than are written at once',
+  async (_, count, body) => {
+    const first = await open({ digestEnabled: false }); // a digest would tell, at the next start
+    await write(first, [create('/a'), create('/a/b')]);
+    const txns = Array.from({ length: count }, (_, i): LoggedTxn => {
+      const zxid = first.tree.lastZxid + 1 + i;
+      const head = { clientId: BigInt(zxid), cxid: zxid, zxid, timeMs: 1_000 + zxid };
+      return { head, body: body(i) };
+    });
+    await first.log.append(txns);
+    for (const { head, body } of txns) first.tree.apply(head, body);
+    const taken = await first.snapshot();
+    const before = picture(first.tree);
+    await first.log.close();
+
+    const second = await open({ digestEnabled: false });
+
+    expect(taken!.nodes).toBe(first.tree.nodes.count);
+    expect(second.recovered.txns).toBe(0); // all of it is from the snapshot
+    expect(picture(second.tree)).toEqual(before);
+    await second.log.close();
+  },
+);
 
 test('an orderly end takes a snapshot where much would have to be replayed, and only there', async () => {
   const first = await open({ snapCount: 10, random: () => 1 });

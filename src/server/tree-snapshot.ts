@@ -53,14 +53,14 @@ function snapshotNodes(
   return {
     writeSome(writer, untilBytes) {
       let count = 0;
-      while (writer.length < untilBytes) {
+      do {
         const node = walk.next();
         if (node === noNode) break;
         if (!tree.isIntact(node)) throw new StorageError('BROKEN_MEMORY', nodes.pathOf(node));
         const acl = nodes.aclOf(node);
         nodes.writeSnapshot(writer, node, acl === openAclId || acls.has(acl) ? acl : hiddenId);
         count += 1;
-      }
+      } while (writer.length < untilBytes);
       return count;
     },
   };

@@ -36,7 +36,10 @@ export interface SnapshotNode {
 
 /** Nodes that put their bytes down by themselves, as they stand in the file. Their ACLs are of the list. */
 export interface EncodedNodes {
-  /** Puts down the next ones until there are so many bytes. How many these were: 0 when there are no more. */
+  /**
+   * Puts down the next ones until there are so many bytes, and one at least, however many there are already:
+   * what comes before the nodes may be longer. How many these were: 0 when there are no more, and only then.
+   */
   writeSome(writer: Writer, untilBytes: number): number;
 }
 

@@ -147,6 +147,7 @@ class SnapshotParser {
       if (this.#here < 8 + pathBytes) await this.#need(4 + pathBytes);
       if (pathBytes === endPath.length && this.#bytes[this.#at + 4] === endByte) {
         this.#at += 4 + pathBytes;
+        if (nodes === 0) throw new ProtocolError('not one node, and every tree has a root');
         return nodes;
       }
       if (this.#here < 8 + pathBytes) await this.#need(8 + pathBytes);

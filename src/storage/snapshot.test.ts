@@ -1,3 +1,4 @@
+import { basename } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { describe, expect, test } from 'vitest';
@@ -161,6 +162,17 @@ describe.each(['none', 'gzip'] as const)('compression: %s', (compression) => {
       'rename',
       'syncFolder',
     ]);
+  });
+});
+
+test('one without a node is damage, however well it is sealed: every tree has a root', async () => {
+  const fs = new SimulatedDisk();
+  const { path } = await writeSnapshot({ ...content(0), nodes: [] }, { folder, fs });
+
+  await expect(read(fs, basename(path))).rejects.toMatchObject({
+    code: 'DAMAGED_SNAPSHOT',
+    file: path,
+    message: expect.stringContaining('every tree has a root'),
   });
 });
 
