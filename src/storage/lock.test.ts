@@ -41,7 +41,9 @@ describe('the lock (D12)', { timeout: 60_000 }, () => {
   test('a second server is refused while the first lives, and not afterwards', async () => {
     const first = await lockDirectory(dir);
 
-    await expect(lockDirectory(dir)).rejects.toThrow(`process ${process.pid} holds it`);
+    await expect(lockDirectory(dir)).rejects.toThrow(
+      `process ${process.pid} holds it; stop that one, or name another directory`,
+    );
     await first.release();
     const second = await lockDirectory(dir);
 

@@ -128,7 +128,8 @@ function end(server: Server): Promise<void> {
 
 function inUse(folder: string, holder: number | null): StorageError {
   const who = holder ? `process ${holder} holds it` : 'somebody holds it';
-  return new StorageError('IN_USE', who, { file: folder });
+  const why = `${who}; stop that one, or name another directory`;
+  return new StorageError('IN_USE', why, { file: folder });
 }
 
 /** A way to the folder that is short enough for a socket's address. */
