@@ -200,8 +200,9 @@ class BareWire implements Wire {
     const socket = new Socket(options);
     (socket as { _server?: Server })._server = this.#server;
     if (this.#isPaused) socket.pause();
-    tellOf(socket, this.#connection!);
-    return new SocketWire(socket);
+    const wire = new SocketWire(socket);
+    tellOf(socket, wire, this.#connection!);
+    return wire;
   }
 
   end(): void {

@@ -639,7 +639,8 @@ export class Engine implements Service {
     let left = paths.reduce((sum, path) => sum + pathBytes(path), 0);
     while (left > ephemeralPathBytesMax) {
       const parts: MultiPart[] = [];
-      for (let bytes = 0; paths.length > 0 && parts.length < deletedAheadMax; ) {
+      const partsMax = Math.min(deletedAheadMax, this.limits.multiOpsMax);
+      for (let bytes = 0; paths.length > 0 && parts.length < partsMax; ) {
         const path = paths.at(-1)!;
         bytes += pathBytes(path);
         if (bytes > ephemeralPathBytesMax && parts.length > 0) break;

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { encode } from '../jute/index.ts';
-import { ops } from '../protocol/index.ts';
+import { ops, wireOf } from '../protocol/index.ts';
 import { deferred } from '../support/index.ts';
 import { RawClient, startTestServer } from '../testing/index.ts';
 import { Tree } from '../tree/index.ts';
@@ -44,6 +44,20 @@ test('links of one address are counted, and let in again when others went', asyn
   while (zk.engine.connections.size > 1) await new Promise(setImmediate);
 
   expect((await RawClient.connect(zk.port)).sessionId).not.toBe(0n);
+});
+
+test('when the tree has no room left, nothing that grows it is taken, and all else is', async () => {
+  await using zk = await startTestServer();
+  const client = await RawClient.connect(zk.port);
+  await client.ask('create', { ...node('/a'), data: Buffer.from('12') });
+  await client.ask('create', node('/b'));
+  vi.spyOn(zk.engine.tree.nodes, 'hasRoom', 'get').mockReturnValue(false);
+  const set = (data: string) => ({ path: '/a', data: Buffer.from(data), version: -1 });
+
+  expect(await client.err('create', node('/c'))).toBe(wireOf('QUOTA_EXCEEDED'));
+  expect(await client.err('setData', set('123'))).toBe(wireOf('QUOTA_EXCEEDED'));
+  expect(await client.err('setData', set('1'))).toBe(0);
+  expect(await client.err('delete', { path: '/b', version: -1 })).toBe(0);
 });
 
 test('no more sessions than allowed', async () => {

@@ -142,8 +142,28 @@ async function readBack(
   );
   tallies.startup_txns_load_time.add(clock.nowMs() - beganMs);
   tallies.startup_txns_loaded.add(recovered.txns);
-  const told = withClosed(judged(recovered, check, options), tree.closeUnlisted());
-  return { tree, recovered: told, check };
+  const whole = goneOn(judged(recovered, check, options), tree, options);
+  return { tree, recovered: withClosed(whole, tree.closeUnlisted()), check };
+}
+
+/**
+ * Nodes of a fuzzy snapshot may be of txns behind those that the logs have. These are missing, then; and who
+ * knowingly goes on without them keeps the nodes, and gives out none of their zxids again.
+ */
+function goneOn(recovered: Recovered, tree: Tree, { salvage }: PersistenceOptions): Recovered {
+  const { snapshot, lastZxid } = recovered;
+  const isProven =
+    snapshot === null || (snapshot.lastZxid !== null && snapshot.lastZxid <= lastZxid);
+  const toldZxid = isProven ? 0 : tree.toldZxid;
+  if (toldZxid <= lastZxid) return recovered;
+  const file = snapshot!.file.path;
+  const zxids = { from: lastZxid + 1n, to: BigInt(toldZxid) };
+  if (!salvage)
+    throw new StorageError('MISSING_TXNS', 'a node in the snapshot tells of it', { file, zxids });
+  tree.goOnFrom(toldZxid);
+  const message = `went on from zxid 0x${toldZxid.toString(16)}, with nodes of txns that are in no log`;
+  const notice: Notice = { kind: 'salvaged', file, zxids, message };
+  return { ...recovered, lastZxid: zxids.to, notices: [...recovered.notices, notice] };
 }
 
 /** A node that is open by mistake is worse than one that is closed: the super user can open it again. */

@@ -213,6 +213,7 @@ export class Prepare {
     const quotaFault = this.#quotaFault(path, bytes - node.dataBytes, 0);
     if (quotaFault !== 0) return quotaFault;
     if (version !== anyVersion && version !== node.version) return err.badVersion;
+    if (bytes > node.dataBytes && !this.#tree.nodes.hasRoom) return err.quotaExceeded;
     if (this.#overTxnBytes(path, bytes, openAcl)) return err.quotaExceeded;
     const next = (node.version + 1) | 0;
     this.#outlook.setData(changes, node, data, next);
@@ -303,7 +304,7 @@ export class Prepare {
       if (Buffer.byteLength(path) > limits.pathBytesMax) return true;
       if (path.split('/').length - 1 > limits.pathDepthMax) return true;
     }
-    if (parent.childCount >= limits.childrenPerNodeMax) return true;
+    if (!this.#tree.nodes.hasRoom || parent.childCount >= limits.childrenPerNodeMax) return true;
     if (session !== 0n && this.#overEphemerals(path, session)) return true;
     return this.#overAclLimits(acl);
   }

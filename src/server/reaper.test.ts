@@ -7,15 +7,39 @@ import { Reaper } from './reaper.ts';
 const nodes = 50_000;
 
 /** Nodes that live for a second. */
-function grown(wallMs: number): Tree {
+function grown(wallMs: number, count = nodes): Tree {
   const tree = new Tree({ extendedTypes: true });
-  for (let i = 0; i < nodes; i++) {
+  for (let i = 0; i < count; i++) {
     const head = { clientId: 1n, cxid: 1, zxid: i + 1, timeMs: wallMs };
     const txn = { path: `/${i}`, data: null, acl: [...openAcl], parentCVersion: -1, ttl: 1_000n };
     tree.apply(head, { type: 'createTTL', txn });
   }
   return tree;
 }
+
+test.each([
+  [1_000, 59],
+  [1_000, 10],
+  [1_000, 121],
+  [60_000, 10],
+])(
+  'looking every %d ms, no more than %d go in a minute, and hardly less',
+  (intervalMs, perMinuteMax) => {
+    const clock = new MovableClock();
+    const gone: string[] = [];
+    const options = { intervalMs, perMinuteMax, neverUsedMs: 0 };
+    const reaper = new Reaper(grown(clock.wallMs() - 2_000, 1_000), clock, options, (path) =>
+      gone.push(path),
+    );
+    reaper.start();
+
+    for (let ms = 0; ms < 60_000; ms += intervalMs) clock.advance(intervalMs);
+    reaper.stop();
+
+    expect(gone.length).toBeLessThanOrEqual(perMinuteMax);
+    expect(gone.length).toBeGreaterThanOrEqual(perMinuteMax - 1);
+  },
+);
 
 test('many nodes are looked at bit by bit, all of them, and again after a while', async () => {
   const clock = new MovableClock();

@@ -47,6 +47,7 @@ export class Reaper {
   readonly #reap: (path: string) => void;
   #timer: Timer | undefined;
   #goOn: NodeJS.Immediate | undefined;
+  #allowance = 0;
 
   constructor(tree: Tree, clock: Clock, options: ReaperOptions, reap: (path: string) => void) {
     this.#tree = tree;
@@ -60,7 +61,12 @@ export class Reaper {
     this.#timer = this.#clock.after(
       intervalMs,
       () => {
-        const atMost = Math.max(1, Math.floor((perMinuteMax * intervalMs) / 60_000));
+        // What a look may not take whole is the next one's.
+        this.#allowance = Math.min(
+          perMinuteMax,
+          (this.#allowance % 1) + (perMinuteMax * intervalMs) / 60_000,
+        );
+        const atMost = Math.floor(this.#allowance);
         this.#look(reapable(this.#tree, this.#clock.wallMs(), neverUsedMs), atMost);
       },
       true,

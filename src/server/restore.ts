@@ -19,6 +19,7 @@ import {
   type FileSystem,
   readSnapshot,
   type SnapshotFile,
+  type SnapshotSink,
   StorageError,
   temporaryPrefix,
 } from '../storage/index.ts';
@@ -82,6 +83,9 @@ export class Restoration {
   }
 }
 
+/** What somebody brings may be made to fill the memory: real trees compress three to thirty times. */
+const uploadLimits = { inflateRatioMax: 200 };
+
 /** Writes what comes into a file, and tells by its first bytes how it is compressed. */
 async function receive(
   upload: AsyncIterable<Uint8Array>,
@@ -111,7 +115,7 @@ async function treeOf(
   const persisted = new Writer(StatPersisted.width);
   let zxid = 0n;
   tree.beginRestore();
-  const { lastZxid } = await readSnapshot(fs, file, {
+  const sink: SnapshotSink = {
     session: (id, timeoutMs) => tree.sessions.set(id, timeoutMs),
     acl: (id, acl) => tree.acls.restore(id, acl),
     node({ path, data, acl, stat }) {
@@ -120,7 +124,8 @@ async function treeOf(
       StatPersisted.write(persisted, stat);
       tree.restoreNode(path === '' ? '/' : path, data, acl, persisted.written());
     },
-  });
+  };
+  const { lastZxid } = await readSnapshot(fs, file, sink, uploadLimits);
   if (lastZxid !== null && lastZxid > zxid) zxid = lastZxid;
   for (const owner of tree.owners.keys()) {
     if (!tree.sessions.has(owner)) tree.sessions.set(owner, orphanTimeoutMs);

@@ -21,6 +21,8 @@ export class SocketWire implements Wire {
   readonly address: string;
   readonly port: number;
   readonly secure: boolean;
+  /** All that was queued is gone. A stream tells only where it held more than it likes ('drain'). */
+  onDrained: () => void = () => {};
 
   constructor(socket: Socket) {
     this.#socket = socket;
@@ -37,10 +39,14 @@ export class SocketWire implements Wire {
   write(bytes: Buffer, length: number): boolean {
     const socket = this.#socket;
     if (!socket.writable) return true;
-    socket.write(bytes.subarray(0, length));
+    socket.write(bytes.subarray(0, length), this.#written);
     // A plain socket that took all of it at once is done with the memory; TLS may keep it for later.
     return !this.secure && socket.writableLength === 0;
   }
+
+  readonly #written = (): void => {
+    if (this.#socket.writableLength === 0) this.onDrained();
+  };
 
   end(): void {
     if (this.#socket.destroyed) return;
@@ -63,8 +69,8 @@ export class SocketWire implements Wire {
 }
 
 /** What becomes of the socket, to the connection on it. */
-export function tellOf(socket: Socket, connection: Connection): void {
-  socket.on('drain', () => connection.drained());
+export function tellOf(socket: Socket, wire: SocketWire, connection: Connection): void {
+  wire.onDrained = () => connection.drained();
   socket.on('close', () => connection.wireClosed());
   // A reset is followed by 'close'; there is nothing else to do about it.
   socket.on('error', () => {});

@@ -15,6 +15,7 @@ async function echo(prepare: 'listening' | 'before', host = '127.0.0.1') {
   const wires: Wire[] = [];
   const faults: unknown[] = [];
   const closed: Wire[] = [];
+  const drained: Wire[] = [];
   const accept = (wire: Wire) => {
     wires.push(wire);
     const connection = {
@@ -25,7 +26,7 @@ async function echo(prepare: 'listening' | 'before', host = '127.0.0.1') {
         if (String(chunk) === 'later') return;
         wire.write(Buffer.from(chunk), chunk.length);
       },
-      drained() {},
+      drained: () => drained.push(wire),
       flush() {
         if (seen.at(-1)?.text === 'later') wire.write(Buffer.from('now'), 3);
       },
@@ -39,7 +40,7 @@ async function echo(prepare: 'listening' | 'before', host = '127.0.0.1') {
   server.listen(0, host);
   await once(server, 'listening');
   if (prepare === 'listening') serve();
-  return { server, seen, wires, faults, closed };
+  return { server, seen, wires, faults, closed, drained };
 }
 
 async function say(server: Server, text: string): Promise<ReturnType<typeof connect>> {
@@ -271,6 +272,23 @@ test('many small writes that wait count for the memory that they take', async ()
   for (let i = 0; i < 1_000; i++) wire.write(Buffer.from('an event'), 8);
 
   expect(wire.queuedBytes - before).toBeGreaterThan(150_000);
+  socket.destroy();
+  server.close();
+});
+
+test('it is told when a peer has taken all that was queued, however little that was', async () => {
+  const { server, wires, drained } = await echo('listening');
+  const socket = await say(server, 'one');
+  socket.pause();
+  const [wire] = wires as [Wire];
+  const piece = Buffer.alloc(1_000);
+  while (wire.write(piece, piece.length)); // until the kernel is full: far less is queued than a stream likes
+  const before = drained.length;
+
+  socket.resume();
+
+  await expect.poll(() => drained.length).toBeGreaterThan(before);
+  expect(wire.queuedBytes).toBe(0);
   socket.destroy();
   server.close();
 });

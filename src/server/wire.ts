@@ -35,8 +35,9 @@ function serveSocket(
   accept: (wire: Wire) => Connection,
   failed: (error: unknown) => void,
 ): void {
-  const connection = accept(new SocketWire(socket));
-  tellOf(socket, connection);
+  const wire = new SocketWire(socket);
+  const connection = accept(wire);
+  tellOf(socket, wire, connection);
   socket.on('data', (chunk: Buffer) => {
     try {
       connection.receive(chunk);

@@ -15,12 +15,13 @@ import { StorageError } from './storage-error.ts';
 export interface InflateLimits {
   /** The most that a snapshot may hold; ten times what a server's memory usually does. */
   readonly snapshotBytesMax?: number;
-  /** The most that a byte may become. Real trees compress three to thirty times. */
+  /** The most that a byte may become. Real trees compress three to thirty times, nodes full of zeros 1,030 times. */
   readonly inflateRatioMax?: number;
 }
 
 const snapshotBytesMaxDefault = 64 * 1024 ** 3;
-const inflateRatioMaxDefault = 200;
+/** Above what deflate can do: what lies in the directory may be our own, and must be read back whatever is in it. */
+const inflateRatioMaxDefault = 1_100;
 /** A ratio says little about a small file, and a small file does little harm. */
 const ratioCountsFromBytes = 64 * 1024 ** 2;
 const chunkBytes = 1024 * 1024;

@@ -267,10 +267,27 @@ describe('what is refused', () => {
     const fs = diskWith('snapshot.2.gz', bomb);
     const sink = { session() {}, acl() {}, node() {} };
 
-    const reading = readSnapshot(fs, parseSnapshotName(folder, 'snapshot.2.gz')!, sink);
+    const file = parseSnapshotName(folder, 'snapshot.2.gz')!;
+    const reading = readSnapshot(fs, file, sink, { inflateRatioMax: 200 });
 
     await expect(reading).rejects.toThrow(/more than 67108864 bytes once inflated/);
   });
+});
+
+test('one of our own is read back, though it inflates a thousand times', async () => {
+  const fs = new SimulatedDisk();
+  const data = Buffer.alloc(1_000_000);
+  const zeros = Array.from({ length: 70 }, (_, i) => ({ path: `/z${i}`, data, acl: -1, stat }));
+  const nodes = [...manyNodes(1), ...zeros];
+
+  const { path } = await writeSnapshot(
+    { ...content(0), nodes },
+    { folder, fs, compression: 'gzip' },
+  );
+
+  const ratio = 70e6 / bytesOf(fs, basename(path)).length;
+  expect(ratio).toBeGreaterThan(900);
+  expect((await read(fs, basename(path))).summary.nodes).toBe(71);
 });
 
 test('Snappy’s literals and copies are undone', () => {

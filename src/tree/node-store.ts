@@ -66,6 +66,11 @@ export class NodeStore {
     return this.#slabs.bytes;
   }
 
+  /** Whether more may be promised. */
+  get hasRoom(): boolean {
+    return this.#slabs.hasRoom;
+  }
+
   // ── finding ───────────────────────────────────────────────────────────────────────────────────
 
   find(path: string, hash: number = pathHash(path)): number {

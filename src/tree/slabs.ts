@@ -2,7 +2,7 @@
  * Memory for records of any size, cut from large blocks that the garbage collector never looks into.
  *
  *   address   a number of 31 bits: slab (high part) and unit of 16 bytes within it (low 16 bits)
- *   slab      1 MiB, shared by many records; or a record of more than 64 KiB alone
+ *   slab      1 MiB, shared by many records; or a record of more than 256 KiB alone
  *   free      per size a list that runs through the free records themselves: the first 4 bytes of
  *             each hold the address of the next
  *
@@ -16,10 +16,15 @@ const unitShift = 4;
 const unitsPerSlabShift = 16;
 const unitsPerSlab = 1 << unitsPerSlabShift;
 const slabBytes = unitsPerSlab << unitShift;
-/** Larger records get a slab of their own. */
-const sharedUnitsMax = 4096;
+/** Larger records get a slab of their own, of which there are not many. */
+const sharedUnitsMax = 16_384;
 /** Up to here every size has its own list; above, eight sizes for each doubling. */
 const exactUnitsMax = 64;
+
+/** The address has 31 bits, so that it stays a small integer: 32 GiB of shared slabs. */
+const slotsMax = 1 << 15;
+/** So many are left for what is under way when it is said that there is no room. */
+const slotsSpare = 1 << 11;
 
 const none = -1;
 const noBytes = Buffer.alloc(0);
@@ -43,6 +48,11 @@ export class Slabs {
   /** Bytes asked of the system. */
   get bytes(): number {
     return this.#bytes;
+  }
+
+  /** False before it is too late: what the log holds must fit. */
+  get hasRoom(): boolean {
+    return this.#slabs.length - this.#freeSlots.length < slotsMax - slotsSpare;
   }
 
   slab(address: number): Buffer {
@@ -91,8 +101,7 @@ export class Slabs {
 
   #slot(bytes: number): number {
     const slot = this.#freeSlots.pop() ?? this.#slabs.length;
-    // The address has 31 bits, so that it stays a small integer: 32768 slabs, 32 GiB.
-    if (slot >= 1 << 15) throw new Error('the tree has outgrown its 32 GiB');
+    if (slot >= slotsMax) throw new Error(`the tree has outgrown its ${slotsMax} slabs of memory`);
     this.#slabs[slot] = Buffer.allocUnsafeSlow(bytes);
     this.#bytes += bytes;
     return slot;

@@ -325,6 +325,22 @@ test('a walk tells of nothing that was made after its parent was told, whatever 
   expect(ours).toEqual(['/', '/a', '/b', '/b/y']);
 });
 
+test('a node is removed with all that a fuzzy snapshot has below it, however deep that is', () => {
+  const tree = new Tree({ digest: true });
+  const empty = new Tree({ digest: true });
+  const depth = 9_999;
+  let path = '';
+  for (let i = 0; i < depth; i++) {
+    path += '/d';
+    grown(tree, [create(path)]);
+  }
+
+  const { err } = tree.apply({ clientId: 1n, cxid: 0, zxid: depth + 1, timeMs: 1 }, remove('/d'));
+
+  expect(err).toBe(0);
+  expect(tree.nodes.count).toBe(empty.nodes.count);
+});
+
 test('names of object properties are names like any other', () => {
   const tree = new Tree();
 

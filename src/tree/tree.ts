@@ -329,6 +329,30 @@ export class Tree {
     return this.#parentOfLast.node;
   }
 
+  /** All below a node, parents before their children: they may be nested deeper than calls can be. */
+  #below(node: number): number[] {
+    const below = [...this.nodes.childrenOf(node)];
+    for (let at = 0; at < below.length; at += 1) {
+      for (const child of this.nodes.childrenOf(below[at]!)) below.push(child);
+    }
+    return below;
+  }
+
+  /** The last zxid that any node tells of. */
+  get toldZxid(): number {
+    let zxid = 0;
+    for (const node of [this.find('/'), ...this.#below(this.find('/'))]) {
+      const { nodes } = this;
+      zxid = Math.max(zxid, nodes.czxid(node), nodes.mzxid(node), nodes.pzxid(node));
+    }
+    return zxid;
+  }
+
+  /** Nothing up to `zxid` is given out again. */
+  goOnFrom(zxid: number): void {
+    this.#lastZxid = Math.max(this.#lastZxid, zxid);
+  }
+
   /** After all nodes of a snapshot: nothing up to `zxid` has to be applied any more. */
   restored(zxid: number): void {
     this.acls.dropUnused();
@@ -486,7 +510,10 @@ export class Tree {
     // Only a replay comes here with children: a fuzzy snapshot holds those of a later node of this
     // name, whose own creates are still to come.
     if (this.nodes.childCount(node) > 0) {
-      for (const child of this.nodes.childrenOf(node)) this.#delete(this.nodes.pathOf(child), zxid);
+      const below = this.#below(node);
+      for (let at = below.length - 1; at >= 0; at -= 1) {
+        this.#delete(this.nodes.pathOf(below[at]!), zxid);
+      }
     }
     const aclId = this.nodes.aclOf(node);
     const acl = this.acls.get(aclId);
