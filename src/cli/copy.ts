@@ -160,7 +160,8 @@ export class Copy {
     }
     // The top of both stands for where they are, not for what they hold: an empty one is no conflict.
     const isConflict = there.node.mode !== 'ephemeral' && onConflict === 'fail';
-    if (isConflict && !(node.path === '/' && there.node.data === null)) {
+    const isEmpty = there.node.data === null || there.node.data.length === 0;
+    if (isConflict && !(node.path === '/' && isEmpty)) {
       const message = `${escaped(path)} is there and differs${this.#hasBegun ? '' : ', so nothing was written'}; --on-conflict overwrite or skip says what to do`;
       throw new CommandError('refused', message);
     }

@@ -48,6 +48,15 @@ test('all of a subtree goes, and every node is counted once', async () => {
   expect(await client.exists('/t')).toBeNull();
 });
 
+test('a long name does not join a batch that has no room for it', async () => {
+  await client.create('/t/d/x');
+  for (let i = 0; i < 200; i++) await client.create(`/t/d/x/${String(i).padStart(1_000, 'n')}`);
+  await client.create(`/t/d/${'y'.repeat(900_000)}`);
+
+  expect(await deleteSubtree(client, '/t', { ...options, batchMax: 1_000 })).toBe(207);
+  expect(await client.exists('/t')).toBeNull();
+});
+
 test('a child that somebody adds meanwhile goes in the next round', async () => {
   beforeFirstBatch(() => other.create('/t/c/new'));
 

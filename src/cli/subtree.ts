@@ -131,10 +131,12 @@ class Deletion {
 
   async add(path: string): Promise<void> {
     if (path === '/') return;
+    const bytes = 24 + Buffer.byteLength(path);
+    // Before it is added: one name may be nearly as long as a request can be.
+    if (this.#batchBytes + bytes > batchBytesMax) await this.flush();
     this.#batch.push(path);
-    this.#batchBytes += 24 + Buffer.byteLength(path);
-    const { batchMax } = this.#options;
-    if (this.#batch.length >= batchMax || this.#batchBytes >= batchBytesMax) await this.flush();
+    this.#batchBytes += bytes;
+    if (this.#batch.length >= this.#options.batchMax) await this.flush();
   }
 
   async flush(): Promise<void> {

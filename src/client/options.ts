@@ -45,7 +45,7 @@ export interface ClientOptions {
   readonly inFlightMax?: number;
   /** Calls that may wait here, for room or for a link; more are refused. 100,000. */
   readonly waitingMax?: number;
-  /** The longest frame, in both directions: `jute.maxbuffer` of the servers. 1 MiB less a byte. */
+  /** The longest frame: `jute.maxbuffer` of the servers. 1 MiB less a byte; replies, which have a Stat more, 1 KiB more. */
   readonly frameBytesMax?: number;
   /** How long `close()` waits for the server to confirm. 5 s. */
   readonly closeTimeoutMs?: number;

@@ -8,6 +8,7 @@
 import net from 'node:net';
 import tls from 'node:tls';
 import { type FrameSink, FrameSplitter, Writer } from '../jute/index.ts';
+import { frameOverheadBytes } from '../protocol/index.ts';
 import { deferred } from '../support/index.ts';
 import { type Host, hostText } from './connection-string.ts';
 
@@ -61,7 +62,9 @@ export class Transport {
     this.endpoint = endpoint;
     this.#socket = socket;
     this.ended = this.#end.promise;
-    this.#splitter = new FrameSplitter(frameBytesMax, (bytes, start, end, borrowed) =>
+    // A reply has more around the same data than the request that wrote it: the Stat.
+    const replyBytesMax = frameBytesMax + frameOverheadBytes;
+    this.#splitter = new FrameSplitter(replyBytesMax, (bytes, start, end, borrowed) =>
       this.onFrame(bytes, start, end, borrowed),
     );
     socket.setNoDelay(true);

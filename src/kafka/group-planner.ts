@@ -13,6 +13,7 @@
  */
 
 import { isZkError, type Listener, MultiError, type MultiOp } from '../client/index.ts';
+import { frameBytesMax } from '../protocol/index.ts';
 import { type Clock, pause, Wakeup } from '../support/index.ts';
 import type { Assignor, AssignorInput } from './assignors.ts';
 import { dropWatch, ensurePath, type GroupClient } from './group-client.ts';
@@ -37,10 +38,17 @@ export interface PlannerOptions {
 
 /** Members in one multi. */
 const membersPerMulti = 50;
+/** Far below the frame: the part of one member may be of thousands of partitions. */
+const multiBytesMax = frameBytesMax / 2;
 const readsAtOnce = 64;
 
 /** By consumer: partition keys and threads. */
 type Plan = Map<string, ReadonlyMap<string, number>>;
+
+/** What is written of a member's part. */
+type PlanOp =
+  | { readonly op: 'create' | 'set'; readonly path: string; readonly data: string }
+  | { readonly op: 'delete'; readonly path: string };
 
 /** Another planner has begun. */
 class Deposed extends Error {}
@@ -206,7 +214,7 @@ export class GroupPlanner {
   /** Writes what differs, and returns what then stands. */
   async #write(before: Plan, after: Plan, epoch: number, version: number): Promise<Plan> {
     const { group } = this.#options;
-    const ops: MultiOp[] = [];
+    const ops: PlanOp[] = [];
     for (const [consumer, partitions] of after) {
       const old = before.get(consumer);
       if (old !== undefined && isSame(old, partitions)) continue;
@@ -219,9 +227,9 @@ export class GroupPlanner {
       ops.push({ op: 'delete', path: planLayout.memberPlan.at({ group, consumer }) });
     }
     const check: MultiOp = { op: 'check', path: planLayout.plan.at({ group }), version };
-    for (let i = 0; i < ops.length; i += membersPerMulti) {
+    for (const batch of batches(ops)) {
       try {
-        await this.#client.multi([check, ...ops.slice(i, i + membersPerMulti)]);
+        await this.#client.multi([check, ...batch]);
       } catch (error) {
         if (error instanceof MultiError && error.index === 0) throw new Deposed();
         throw error;
@@ -229,6 +237,24 @@ export class GroupPlanner {
     }
     return after;
   }
+}
+
+/** At most so many, and so many bytes, that a server takes each; one that is larger goes alone. */
+function* batches(ops: readonly PlanOp[]): Generator<PlanOp[]> {
+  let batch: PlanOp[] = [];
+  let bytes = 0;
+  for (const op of ops) {
+    const size =
+      24 + Buffer.byteLength(op.path) + (op.op === 'delete' ? 0 : Buffer.byteLength(op.data));
+    if (batch.length > 0 && (batch.length === membersPerMulti || bytes + size > multiBytesMax)) {
+      yield batch;
+      batch = [];
+      bytes = 0;
+    }
+    batch.push(op);
+    bytes += size;
+  }
+  if (batch.length > 0) yield batch;
 }
 
 function isSame(a: ReadonlyMap<string, number>, b: ReadonlyMap<string, number>): boolean {

@@ -92,7 +92,8 @@ export class ConfigHistory {
   async #names(key: string, options: CallOptions): Promise<string[]> {
     try {
       const names = await this.#client.children(this.pathOf(key), options);
-      return names.sort((a, b) => numberOf(a) - numberOf(b));
+      // Around 2^31 the number that is shortly ahead, modulo 2^32, is the later one.
+      return names.sort((a, b) => (numberOf(a) - numberOf(b)) | 0);
     } catch (error) {
       if (isZkError(error, 'NO_NODE')) return [];
       throw error;
@@ -109,6 +110,7 @@ export class ConfigHistory {
   }
 }
 
+/** Past 2^31-1 the server's counter goes on below zero, and its sign stands behind the mark's own dash. */
 function numberOf(name: string): number {
-  return Number(name.slice(name.lastIndexOf('-') + 1));
+  return Number(/-(-?\d+)$/.exec(name)?.[1]);
 }

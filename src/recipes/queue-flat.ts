@@ -9,7 +9,8 @@
  * All items stand in one list, and a reply must fit into a frame: about 49,000 items first in, first
  * out, and fewer with longer names. Apache's server sends a longer list all the same; its clients, and
  * ours, then drop the link, over and over. So before a list is asked for, and before items are put, the
- * node is asked how many it has, and too many are refused (LIST_TOO_LONG) before it comes to that.
+ * node is asked how many it has, and too many are refused (LIST_TOO_LONG) before it comes to that: puts
+ * from nine tenths of it, so that producers who do not know of each other don't lock the takers out.
  *
  * An item's tries are counted by its version. Requeued it is a new node, whose count starts over.
  * Every put wakes everyone who waits: for many takers use the layout `buckets`.
@@ -30,6 +31,12 @@ const listedBytes: Record<QueueOrder, number> = {
   priority: 4 + 'queue-'.length + 9 + 11,
   delay: 4 + 'queue-'.length + 13 + 11,
 };
+
+/**
+ * Items are put up to this part of what a list holds. Others put between a look and the put behind it;
+ * what they put must still leave a list that can be taken from.
+ */
+const putShare = 0.9;
 
 export interface FlatOptions {
   readonly order: QueueOrder;
@@ -68,15 +75,14 @@ export class Flat implements QueueStore {
   }
 
   async place(entries: readonly Entry[], commit: Commit): Promise<string[]> {
-    const { acl } = this.#options;
-    await this.#checkLength(entries.length);
+    const { acl, order } = this.#options;
+    // What is requeued has the name of its node, which goes in the same multi: the list does not grow by it.
+    const added = entries.filter(({ id }) => flatName(order, id) === null).length;
+    if (added > 0) await this.#checkLength(added, putShare);
     const creates = entries.map(
       ({ key, dueMs, data }): MultiOp => ({
         op: 'create',
-        path: childOf(
-          this.#path,
-          `queue-${this.#options.order === 'delay' ? delayText(dueMs) : key}`,
-        ),
+        path: childOf(this.#path, `queue-${order === 'delay' ? delayText(dueMs) : key}`),
         data,
         mode: 'persistentSequential',
         ...(acl && { acl }),
@@ -97,7 +103,7 @@ export class Flat implements QueueStore {
 
   async scan(wanted: number, nowMs: number, watching?: Watching): Promise<Found> {
     const { lockPath, order } = this.#options;
-    await this.#checkLength(0);
+    await this.#checkLength();
     const names = await this.#list(this.#path, watching);
     const locks = await this.#list(lockPath, watching);
     if (names === null || locks === null) {
@@ -128,7 +134,7 @@ export class Flat implements QueueStore {
   }
 
   async count(): Promise<{ waiting: number; claimed: number }> {
-    await this.#checkLength(0);
+    await this.#checkLength();
     const { lockPath, order } = this.#options;
     const names = (await this.#list(this.#path)) ?? [];
     const locks = new Set(await this.#list(lockPath));
@@ -145,12 +151,16 @@ export class Flat implements QueueStore {
     return decodePayload(data);
   }
 
-  async #checkLength(added: number): Promise<void> {
+  async #checkLength(added = 0, share = 1): Promise<void> {
     const { order, listBytesMax } = this.#options;
     const items = ((await this.#client.exists(this.#path))?.numChildren ?? 0) + added;
-    const itemsMax = Math.floor((listBytesMax - frameOverheadBytes) / listedBytes[order]);
+    const held = Math.floor((listBytesMax - frameOverheadBytes) / listedBytes[order]);
+    const itemsMax = Math.floor(held * share);
     if (items <= itemsMax) return;
-    const detail = `${items} items are more than the ${itemsMax} that ${listBytesMax} bytes hold`;
+    const detail =
+      share === 1
+        ? `${items} items are more than the ${held} that ${listBytesMax} bytes hold`
+        : `${items} items are more than the ${itemsMax} up to which items are put; ${listBytesMax} bytes hold ${held}`;
     throw new QueueError('LIST_TOO_LONG', this.#path, { detail });
   }
 

@@ -1,10 +1,12 @@
 import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import type { Client } from '../client/index.ts';
+import type { Acl, Client } from '../client/index.ts';
 import { Puts } from './queue-puts.ts';
 import type { Entry, QueueStore } from './queue-store.ts';
 
 const entry = (id: string): Entry => ({ id, tries: 0, data: null, key: '', dueMs: 0 });
+
+const client = { chroot: '' } as Client;
 
 /** A store that takes whatever it is given, at once. */
 const store = {
@@ -16,7 +18,7 @@ test('a put that comes in any moment of the one before it is placed', async () =
   const placed: number[] = [];
 
   for (let turns = 0; turns < 20; turns++) {
-    const puts = new Puts({} as Client, store, '/q', async () => {});
+    const puts = new Puts(client, store, '/q', async () => {});
     void puts.put(entry('first')).done;
     for (let turn = 0; turn < turns; turn++) await Promise.resolve();
     void puts.put(entry('second')).done.then(() => placed.push(turns));
@@ -24,4 +26,37 @@ test('a put that comes in any moment of the one before it is placed', async () =
   }
 
   expect(placed).toEqual(Array.from({ length: 20 }, (_, turns) => turns));
+});
+
+/** How many of 500 puts go in each multi. */
+async function batchesOf500(path: string, acl?: readonly Acl[], chroot = ''): Promise<number[]> {
+  const sizes: number[] = [];
+  const counting = {
+    ...store,
+    place: async (entries: readonly Entry[]) => {
+      sizes.push(entries.length);
+      return entries.map(({ id }) => id);
+    },
+  } as QueueStore;
+  const puts = new Puts({ chroot } as Client, counting, path, async () => {}, acl);
+  await Promise.all(Array.from({ length: 500 }, (_, i) => puts.put(entry(`${i}`)).done));
+  return sizes;
+}
+
+test('a batch of puts is smaller where each takes more: a long path, a long ACL', async () => {
+  const acl: Acl[] = Array.from({ length: 40 }, () => ({
+    perms: 31,
+    id: { scheme: 'digest', id: `somebody:${'k'.repeat(40)}` },
+  }));
+  const long = `/${'p'.repeat(2_200)}`;
+
+  expect(await batchesOf500('/q')).toEqual([500]);
+  for (const sizes of [
+    await batchesOf500(long),
+    await batchesOf500('/q', undefined, long),
+    await batchesOf500('/q', acl),
+  ]) {
+    expect(Math.max(...sizes)).toBeLessThan(250);
+    expect(sizes.reduce((sum, size) => sum + size)).toBe(500);
+  }
 });

@@ -15,6 +15,8 @@ import { Receipt } from './receipt.ts';
 /** Far below the frame, so that paths and the Stat of every reply fit as well. */
 const batchBytesMax = 512 * 1024;
 const batchItemsMax = 500;
+/** An item's own name, and the lengths, flags and numbers around it, or the Stat in its reply. */
+const itemBytes = 200;
 const waitingMax = 100_000;
 /** How often the queue may be deleted under us, or the session end, before a put is given up. */
 const goneMax = 10;
@@ -31,6 +33,8 @@ export class Puts {
   readonly #path: string;
   readonly #receipt: Receipt;
   readonly #ensure: (isGone: boolean) => Promise<void>;
+  /** What an item takes beside its data. */
+  readonly #itemBytes: number;
   #waiting: Put[] = [];
   #draining: Promise<void> | undefined;
 
@@ -46,6 +50,7 @@ export class Puts {
     this.#client = client;
     this.#store = store;
     this.#path = path;
+    this.#itemBytes = itemBytes + Buffer.byteLength(client.chroot + path) + aclBytes(acl);
     this.#receipt = new Receipt(client, store.receiptsPath, acl);
   }
 
@@ -90,7 +95,7 @@ export class Puts {
     let taken = 0;
     for (const put of this.#waiting) {
       const { key, data } = put.entry;
-      bytes += 200 + (data?.length ?? 0);
+      bytes += this.#itemBytes + (data?.length ?? 0);
       if (batch.length > 0) {
         if (key !== batch[0]!.entry.key || bytes > batchBytesMax) break;
         if (batch.length === batchItemsMax) break;
@@ -134,4 +139,12 @@ export class Puts {
       throw error;
     }
   }
+}
+
+/** As every create has it anew: three numbers or lengths for each entry, and its two texts. */
+function aclBytes(acl: readonly Acl[] = []): number {
+  return acl.reduce(
+    (sum, { id }) => sum + 12 + Buffer.byteLength(id.scheme ?? '') + Buffer.byteLength(id.id ?? ''),
+    0,
+  );
 }
