@@ -10,8 +10,8 @@
  */
 
 import type { Client, DataAndStat, StatView, WatchEvent } from '../client/index.ts';
-import { type Clock, deferred, onAbort } from '../support/index.ts';
-import { Deadline, unlessAborted, type WaitOptions } from './deadline.ts';
+import { type Clock, deferred, onAbort, unlessAborted } from '../support/index.ts';
+import { Deadline, type WaitOptions } from './deadline.ts';
 import { type Watched, watchChildren, watchExists, watchNode } from './node-watch.ts';
 
 export interface WaitSetting {

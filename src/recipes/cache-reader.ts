@@ -13,6 +13,7 @@ import { type Client, isZkError, type WatchEvent } from '../client/index.ts';
 import { childOf, isWithin, nameOf } from '../protocol/index.ts';
 import type { CacheScope } from './cache.ts';
 import type { CacheLedger, ReadToken } from './cache-ledger.ts';
+import { isUnreadable } from './unreadable.ts';
 import { unwatch } from './unwatch.ts';
 
 export interface ReaderHooks {
@@ -371,11 +372,4 @@ export class CacheReader {
 /** Under which name a read is owed: no path ends in a slash, so a list's is never a node's. */
 function keyOf(kind: Job['kind'], path: string): string {
   return kind === 'data' ? path : `${path}/`;
-}
-
-/** The client could make nothing of the reply, as often as it asked: mostly it is too long. */
-function isUnreadable(error: unknown): error is Error {
-  return (
-    isZkError(error, 'CONNECTION_LOSS') && (error.cause as { code?: string })?.code === 'PROTOCOL'
-  );
 }

@@ -10,10 +10,9 @@
  */
 
 import { type Acl, ArgumentError, type Client, isZkError } from '../client/index.ts';
-import { Backoff, type Clock, onAbort, systemClock } from '../support/index.ts';
+import { Backoff, type Clock, onAbort, systemClock, unlessAborted } from '../support/index.ts';
 import { defaultData } from './acquire.ts';
 import { type Appointed, appointmentPath, parseAppointed } from './appointment.ts';
-import { unlessAborted } from './deadline.ts';
 import type { Grant } from './grant.ts';
 import { linked } from './linked.ts';
 import { watchNode } from './node-watch.ts';

@@ -21,9 +21,8 @@ import {
   isZkError,
   type StatView,
 } from '../client/index.ts';
-import { Backoff, type Clock, systemClock } from '../support/index.ts';
+import { Backoff, type Clock, systemClock, unlessAborted } from '../support/index.ts';
 import { CounterError } from './counter-error.ts';
-import { unlessAborted } from './deadline.ts';
 import { withParents } from './parents.ts';
 import { pause } from './pause.ts';
 import { Receipt } from './receipt.ts';

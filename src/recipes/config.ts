@@ -17,7 +17,14 @@
 
 import { ArgumentError, type CallOptions, type Client } from '../client/index.ts';
 import { childOf } from '../protocol/index.ts';
-import { type Clock, type Deferred, deferred, systemClock, type Timer } from '../support/index.ts';
+import {
+  type Clock,
+  type Deferred,
+  deferred,
+  systemClock,
+  type Timer,
+  unlessAborted,
+} from '../support/index.ts';
 import { checkNodePath } from './cache-arguments.ts';
 import { ConfigError } from './config-error.ts';
 import { ConfigSaver, readConfigFile, type SavedNode } from './config-file.ts';
@@ -27,7 +34,7 @@ import { ConfigKeys, type ConfigProblem } from './config-keys.ts';
 import { LiveNodes, type Picture } from './config-live.ts';
 import type { Schema } from './config-schema.ts';
 import { ConfigWriter, type NodeNow } from './config-writer.ts';
-import { Deadline, unlessAborted } from './deadline.ts';
+import { Deadline } from './deadline.ts';
 
 type Values = Readonly<Record<string, unknown>>;
 

@@ -24,8 +24,11 @@ export interface Contender {
   readonly fencingToken: bigint;
 }
 
-/** Nodes asked for in one request: their answers stay far below what a frame may hold. */
-const batchMax = 100;
+/**
+ * Nodes asked for in one breath. Each has an answer of its own: what an owner wrote may fill a frame, and
+ * nobody knows before it is read.
+ */
+const atOnceMax = 100;
 
 /** All who stand in a line, first to last, and how many names there were before some of them left. */
 export async function contenders(
@@ -45,33 +48,33 @@ export async function describe(
   options: CallOptions = {},
 ): Promise<Contender[]> {
   const found: Contender[] = [];
-  for (let at = 0; at < names.length; at += batchMax) {
-    found.push(...(await batch(line, names.slice(at, at + batchMax), wallMs, options)));
+  for (let at = 0; at < names.length; at += atOnceMax) {
+    const some = names.slice(at, at + atOnceMax);
+    const read = await Promise.all(some.map((name) => contender(line, name, wallMs, options)));
+    found.push(...read.filter((one) => one !== null));
   }
   return found;
 }
 
-async function batch(
+async function contender(
   line: Line,
-  names: readonly string[],
+  name: string,
   wallMs: number,
   options: CallOptions,
-): Promise<Contender[]> {
-  const ops = names.map((name) => ({ op: 'get', path: childOf(line.path, name) }) as const);
-  const results = await line.client.multiRead(ops, options);
-  return results.flatMap((result, i) => {
-    if (result instanceof Error) {
-      if (isZkError(result, 'NO_NODE')) return [];
-      throw result;
-    }
-    const { data, stat } = result;
+): Promise<Contender | null> {
+  const path = childOf(line.path, name);
+  try {
+    const { data, stat } = await line.client.get(path, options);
     return {
-      path: ops[i]!.path,
-      name: names[i]!,
+      path,
+      name,
       sessionId: stat.ephemeralOwner,
       data: data ?? Buffer.alloc(0),
       ageMs: Math.max(0, wallMs - Number(stat.ctime)),
       fencingToken: stat.czxid,
     };
-  });
+  } catch (error) {
+    if (isZkError(error, 'NO_NODE')) return null;
+    throw error;
+  }
 }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { ManualClock } from '../support/index.ts';
-import { Deadline, unlessAborted } from './deadline.ts';
+import { Deadline } from './deadline.ts';
 
 test('the time ends the wait, and says so', () => {
   const clock = new ManualClock();
@@ -29,20 +29,6 @@ test('the caller ends the wait, with its own reason; stop lets go of timer and s
   expect(other.signal.aborted).toBe(false);
   expect(clock.pending).toBe(0);
   expect(new Deadline({ signal: given.signal }, clock).signal.reason).toBe('enough');
-});
-
-test('a promise is waited for until any of the signals aborts', async () => {
-  const [one, two] = [new AbortController(), new AbortController()];
-  const never = new Promise<never>(() => {});
-
-  const waiting = unlessAborted(never, one.signal, two.signal);
-  two.abort(new Error('second'));
-
-  await expect(waiting).rejects.toThrow('second');
-  await expect(unlessAborted(Promise.reject(new Error('late')), two.signal)).rejects.toThrow(
-    'second',
-  );
-  await expect(unlessAborted(Promise.resolve(7), one.signal)).resolves.toBe(7);
 });
 
 test('what is no signal or time is refused', () => {

@@ -12,12 +12,12 @@
 
 import { type CallOptions, type Client, isZkError } from '../client/index.ts';
 import { childOf } from '../protocol/index.ts';
-import type { Clock } from '../support/index.ts';
+import { type Clock, unlessAborted } from '../support/index.ts';
 import { checkNodeName, checkNodePath } from './cache-arguments.ts';
 import { childrenOrNone } from './children-or-none.ts';
 import { JsonError } from './config-json.ts';
 import { checkOf, type Schema, SchemaError } from './config-schema.ts';
-import { Deadline, unlessAborted } from './deadline.ts';
+import { Deadline } from './deadline.ts';
 import { type DiscoveryProblem, ServiceCache } from './discovery-cache.ts';
 import {
   type InstanceInput,

@@ -27,10 +27,10 @@ import {
   type StatView,
 } from '../client/index.ts';
 import { childOf, pathFault } from '../protocol/index.ts';
-import { type Clock, systemClock, unbounded } from '../support/index.ts';
+import { type Clock, systemClock, unbounded, unlessAborted } from '../support/index.ts';
 import { BarrierError } from './barrier-error.ts';
 import { bounded, lookUntil, type Watching } from './bounded-wait.ts';
-import { unlessAborted, type WaitOptions } from './deadline.ts';
+import type { WaitOptions } from './deadline.ts';
 import { withParents } from './parents.ts';
 import { takeBack } from './take-back.ts';
 import { whileLinked } from './while-linked.ts';

@@ -11,10 +11,10 @@
 
 import { type CallOptions, type Client, isZkError } from '../client/index.ts';
 import { childOf } from '../protocol/index.ts';
-import type { Clock } from '../support/index.ts';
+import { type Clock, unlessAborted } from '../support/index.ts';
 import { checkNodePath } from './cache-arguments.ts';
 import { childrenOrNone } from './children-or-none.ts';
-import { Deadline, unlessAborted } from './deadline.ts';
+import { Deadline } from './deadline.ts';
 import { DubboMonitor } from './dubbo-monitor.ts';
 import type { DubboProblem } from './dubbo-service.ts';
 import { DubboSubscription } from './dubbo-subscription.ts';

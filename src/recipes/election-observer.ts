@@ -12,8 +12,14 @@
 
 import { type Client, type ClientEvents, type DataAndStat, isZkError } from '../client/index.ts';
 import { childOf } from '../protocol/index.ts';
-import { Backoff, type Clock, type Deferred, deferred, systemClock } from '../support/index.ts';
-import { unlessAborted } from './deadline.ts';
+import {
+  Backoff,
+  type Clock,
+  type Deferred,
+  deferred,
+  systemClock,
+  unlessAborted,
+} from '../support/index.ts';
 import { type ElectionLayout, electionPrefixes } from './election.ts';
 import { Feed } from './feed.ts';
 import { inOrder } from './line.ts';

@@ -17,10 +17,10 @@
  */
 
 import type { Client } from '../client/index.ts';
+import { unlessAborted } from '../support/index.ts';
 import type { Appointed } from './appointment.ts';
 import { Candidate, type CandidateOptions } from './candidate.ts';
 import { type Contender, describe } from './contenders.ts';
-import { unlessAborted } from './deadline.ts';
 import type { Grant } from './grant.ts';
 import { Line, oneAtATime, type Place } from './line.ts';
 

@@ -24,11 +24,11 @@ import {
   isZkError,
   MultiError,
 } from '../client/index.ts';
-import { childOf, nameOf } from '../protocol/index.ts';
-import { type Clock, systemClock } from '../support/index.ts';
+import { childOf, frameBytesMax, frameOverheadBytes, nameOf } from '../protocol/index.ts';
+import { type Clock, systemClock, unlessAborted } from '../support/index.ts';
 import { BarrierError } from './barrier-error.ts';
 import { bounded, lookUntil, type Watching } from './bounded-wait.ts';
-import { unlessAborted, type WaitOptions } from './deadline.ts';
+import type { WaitOptions } from './deadline.ts';
 import { Line, type Place } from './line.ts';
 import { withParents } from './parents.ts';
 
@@ -56,8 +56,12 @@ interface Group {
   readonly members: string[];
 }
 
-/** A group stands in one node and one multi. */
+/** A group stands in one node and one multi, which has to fit into a frame: see `sizeMaxAt`. */
 const sizeMax = 5_000;
+/** A member's name at its longest: mark, prefix, number. */
+const nameBytes = '_c_'.length + 36 + '-member-'.length + 11;
+/** Around the path in a check: the header of its op, a length, the version. */
+const checkBytes = 9 + 4 + 4;
 /** How often members may come and go while a group is made. */
 const roundsMax = 100;
 
@@ -66,10 +70,12 @@ export class GatheringQueue {
   readonly #client: Client;
   readonly #options: GatheringOptions;
   readonly #line: Line;
+  readonly #sizeMax: number;
 
   constructor(client: Client, path: string, options: GatheringOptions = {}) {
-    if (options.size !== undefined && !isSize(options.size)) {
-      throw new ArgumentError('size', `1 to ${sizeMax} is wanted, not ${options.size}`);
+    this.#sizeMax = sizeMaxAt(client.chroot + path);
+    if (options.size !== undefined && !this.#isSize(options.size)) {
+      throw new ArgumentError('size', `${this.#sizes}, not ${options.size}`);
     }
     this.path = path;
     this.#client = client;
@@ -84,14 +90,23 @@ export class GatheringQueue {
     for (const path of paths) {
       const text = (await this.#read(path))?.toString().trim();
       if (!text) continue;
-      if (/^\d+$/.test(text) && isSize(Number(text))) return Number(text);
-      const detail = `${path} holds ${JSON.stringify(text.slice(0, 40))}`;
+      if (/^\d+$/.test(text) && this.#isSize(Number(text))) return Number(text);
+      const detail = `${path} holds ${JSON.stringify(text.slice(0, 40))}, and ${this.#sizes}`;
       throw new BarrierError('NO_SIZE', this.path, { detail });
     }
     const { size } = this.#options;
     if (size === undefined) throw new BarrierError('NO_SIZE', this.path);
     await this.#make(paths[0]!, String(size));
     return size;
+  }
+
+  #isSize(size: number): boolean {
+    return Number.isInteger(size) && size >= 1 && size <= this.#sizeMax;
+  }
+
+  get #sizes(): string {
+    const why = this.#sizeMax < sizeMax ? ' under a path as long as this' : '';
+    return `1 to ${this.#sizeMax} is wanted${why}`;
   }
 
   /** Becomes a member. Then `turn` waits for the others, and `leave` lets the next one go on. */
@@ -310,6 +325,10 @@ function namesOf(data: Buffer): string[] {
   }
 }
 
-function isSize(size: number): boolean {
-  return Number.isInteger(size) && size >= 1 && size <= sizeMax;
+/** Each member stands in the multi that makes its group as a check of its path, and by name in the data. */
+function sizeMaxAt(path: string): number {
+  const pathBytes = Buffer.byteLength(path) + '/'.length + nameBytes;
+  const quotedBytes = nameBytes + '"",'.length;
+  const room = frameBytesMax - frameOverheadBytes - pathBytes;
+  return Math.min(sizeMax, Math.floor(room / (checkBytes + pathBytes + quotedBytes)));
 }

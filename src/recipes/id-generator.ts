@@ -13,9 +13,9 @@
  */
 
 import { type Acl, ArgumentError, type Client } from '../client/index.ts';
+import { unlessAborted } from '../support/index.ts';
 import { Cell, type UpdateOptions } from './cell.ts';
 import { CounterError } from './counter-error.ts';
-import { unlessAborted } from './deadline.ts';
 
 export interface IdGeneratorOptions {
   /** Ids taken with one write; what is left of them is lost with the process. 100. */

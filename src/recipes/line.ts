@@ -30,8 +30,7 @@ import {
   isZkError,
 } from '../client/index.ts';
 import { childOf, nameOf } from '../protocol/index.ts';
-import { wakefulness } from '../support/index.ts';
-import { unlessAborted } from './deadline.ts';
+import { unlessAborted, wakefulness } from '../support/index.ts';
 import { Grant, type GrantOptions } from './grant.ts';
 import { type Watched, watchNode } from './node-watch.ts';
 import { NotHeldError } from './not-held-error.ts';

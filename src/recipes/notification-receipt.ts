@@ -7,8 +7,8 @@
 
 import { type Client, isZkError, ZkError } from '../client/index.ts';
 import { nameOf } from '../protocol/index.ts';
-import type { Clock } from '../support/index.ts';
-import { Deadline, unlessAborted, type WaitOptions } from './deadline.ts';
+import { type Clock, unlessAborted } from '../support/index.ts';
+import { Deadline, type WaitOptions } from './deadline.ts';
 import { watchChildren } from './node-watch.ts';
 import { whileLinked } from './while-linked.ts';
 

@@ -20,10 +20,16 @@
 
 import { type Acl, type Client, isZkError } from '../client/index.ts';
 import { childOf } from '../protocol/index.ts';
-import { Backoff, type Clock, onAbort, systemClock, type Timer } from '../support/index.ts';
+import {
+  Backoff,
+  type Clock,
+  onAbort,
+  systemClock,
+  type Timer,
+  unlessAborted,
+} from '../support/index.ts';
 import { defaultData } from './acquire.ts';
 import { type Assignment, AssignmentNews } from './assignment.ts';
-import { unlessAborted } from './deadline.ts';
 import { Holding } from './holding.ts';
 import { Line, oneAtATime, type Place } from './line.ts';
 import { linked } from './linked.ts';

@@ -32,8 +32,14 @@ import {
   isZkError,
   type StatView,
 } from '../client/index.ts';
-import { Backoff, type Clock, type Deferred, deferred, systemClock } from '../support/index.ts';
-import { unlessAborted } from './deadline.ts';
+import {
+  Backoff,
+  type Clock,
+  type Deferred,
+  deferred,
+  systemClock,
+  unlessAborted,
+} from '../support/index.ts';
 import { Feed } from './feed.ts';
 import { linked } from './linked.ts';
 import { NodeTakenError } from './node-taken-error.ts';

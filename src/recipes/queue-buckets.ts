@@ -16,6 +16,9 @@
  * Of each key (a priority, a slot of time) at most one bucket is open, as buckets are made one at a
  * time by `items`' version, in the same multi that seals the one before; and a put checks in its multi
  * that its bucket is open. So what was put later never stands before what was put earlier.
+ *
+ * How full a bucket is cannot be part of a multi. All who have found it open may put once more before one
+ * of them finds it full; so the more producers there are, the fewer items each puts at a time.
  */
 
 import {
@@ -26,7 +29,7 @@ import {
   type MultiOp,
   type StatView,
 } from '../client/index.ts';
-import { childOf, nameOf } from '../protocol/index.ts';
+import { childOf, frameBytesMax, nameOf } from '../protocol/index.ts';
 import type { Watching } from './bounded-wait.ts';
 import { withParents } from './parents.ts';
 import { QueueError } from './queue-error.ts';
@@ -48,6 +51,16 @@ import type { Commit, Entry, Found, QueueStore, Waiting } from './queue-store.ts
 const roundsMax = 100;
 /** Empty buckets that are open are left for the next put, unless there are more buckets than this. */
 const bucketsKept = 16;
+/** Items that a list certainly holds: each with the longest name, and its claim. */
+const listItemsMax = Math.floor(frameBytesMax / (4 + 68 + 4 + 70));
+/**
+ * Of the room beyond `bucketItemsMax`, all producers who are there together take so much. Some may have
+ * found the bucket when there were fewer of them, and take more: at worst, where each came alone, all n
+ * together 1 + ln n times as much.
+ */
+const togetherShare = 1 / 4;
+/** Places of one process at a time: items that are requeued and buried come one by one, and all at once. */
+const placesMax = 16;
 /** Open buckets that are remembered; a queue by time has one for every minute. */
 const openMax = 1_000;
 
@@ -60,6 +73,8 @@ export interface BucketsOptions {
 
 interface Open {
   readonly path: string;
+  /** How many items each producer may put at a time. */
+  readonly share: number;
   isFull: boolean;
 }
 
@@ -71,6 +86,8 @@ export class Buckets implements QueueStore {
   readonly #items: string;
   readonly #options: BucketsOptions;
   readonly #open = new Map<string, Open>();
+  readonly #lanes: Promise<unknown>[] = Array.from({ length: placesMax }, async () => {});
+  #laneNext = 0;
 
   /** `under`: `items` for the queue itself, `dead` for what was given up. */
   constructor(client: Client, root: string, under: string, options: BucketsOptions) {
@@ -128,7 +145,18 @@ export class Buckets implements QueueStore {
 
   // ── putting ───────────────────────────────────────────────────────────────────────────────────
 
-  async place(entries: readonly Entry[], commit: Commit): Promise<string[]> {
+  async fitting(entries: readonly Entry[]): Promise<number> {
+    return (await this.#openBucket(entries[0]!.key)).share;
+  }
+
+  place(entries: readonly Entry[], commit: Commit): Promise<string[]> {
+    this.#laneNext = (this.#laneNext + 1) % placesMax;
+    const placed = this.#lanes[this.#laneNext]!.then(() => this.#place(entries, commit));
+    this.#lanes[this.#laneNext] = placed.catch(() => {});
+    return placed;
+  }
+
+  async #place(entries: readonly Entry[], commit: Commit): Promise<string[]> {
     const { key } = entries[0]!;
     const { acl, bucketItemsMax } = this.#options;
     for (let round = 0; round < roundsMax; round++) {
@@ -146,7 +174,8 @@ export class Buckets implements QueueStore {
         const results = await commit([{ op: 'check', path: bucket.path, version: 0 }, ...creates]);
         const last = results?.[creates.length] as { path: string } | undefined;
         const sequence = last && itemName(nameOf(last.path))?.sequence;
-        if (sequence !== undefined && sequence + 1 >= bucketItemsMax) bucket.isFull = true;
+        // A reply that was lost would have said how full it is: the next one looks.
+        if (sequence === undefined || sequence + 1 >= bucketItemsMax) bucket.isFull = true;
         return entries.map(({ id }) => id);
       } catch (error) {
         const isClosed = error instanceof MultiError && error.index <= creates.length;
@@ -166,17 +195,21 @@ export class Buckets implements QueueStore {
       if (list === null) continue;
       const newest = list.buckets.filter((one) => one.key === key).at(-1);
       const path = newest && childOf(this.#items, newest.name);
-      const stat = path === undefined ? null : await this.#client.exists(path);
+      const [stat, producers] = await Promise.all([
+        path === undefined ? null : this.#client.exists(path),
+        this.#client.exists(this.receiptsPath),
+      ]);
+      const share = this.#share(producers?.numChildren ?? 0);
       if (path !== undefined && stat === null) continue; // drained in between
       if (path !== undefined && stat !== null && this.#hasRoom(stat)) {
-        return this.#remember(key, path);
+        return this.#remember(key, path, share);
       }
       const made = await this.#makeBucket(
         key,
         list.version,
         stat?.version === 0 ? path : undefined,
       );
-      if (made !== null) return this.#remember(key, made);
+      if (made !== null) return this.#remember(key, made, share);
     }
     throw new QueueError('CONTENTION', this.#items);
   }
@@ -186,9 +219,14 @@ export class Buckets implements QueueStore {
     return version === 0 && (cversion + numChildren) / 2 < this.#options.bucketItemsMax;
   }
 
-  #remember(key: string, path: string): Open {
+  #share(producers: number): number {
+    const room = (listItemsMax - this.#options.bucketItemsMax) * togetherShare;
+    return Math.max(1, Math.floor(room / Math.max(1, producers)));
+  }
+
+  #remember(key: string, path: string, share: number): Open {
     if (this.#open.size >= openMax) this.#open.clear();
-    const open = { path, isFull: false };
+    const open = { path, share, isFull: false };
     this.#open.set(key, open);
     return open;
   }

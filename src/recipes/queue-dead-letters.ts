@@ -61,6 +61,7 @@ export class DeadLetters {
   async revive(letter: DeadLetter): Promise<boolean> {
     const entry = { id: letter.id, tries: 0, data: letter.data, ...this.#options.place() };
     await this.#options.store.ensure();
+    await this.#options.store.fitting([entry]);
     return this.#gone(() =>
       this.#options.store.place([entry], (ops) =>
         this.#client.multi([...ops, { op: 'delete', path: letter.path }]),

@@ -10,33 +10,28 @@
  * out, and fewer with longer names. Apache's server sends a longer list all the same; its clients, and
  * ours, then drop the link, over and over. So before a list is asked for, and before items are put, the
  * node is asked how many it has, and too many are refused (LIST_TOO_LONG) before it comes to that: puts
- * from nine tenths of it, so that producers who do not know of each other don't lock the takers out.
+ * from nine tenths of it, and the fewer at a time the less room there is, so that producers who do not
+ * know of each other don't lock the takers out (queue-list-room.ts).
  *
  * An item's tries are counted by its version. Requeued it is a new node, whose count starts over.
  * Every put wakes everyone who waits: for many takers use the layout `buckets`.
  */
 
 import { type Acl, type Client, isZkError, type MultiOp } from '../client/index.ts';
-import { childOf, frameOverheadBytes, nameOf } from '../protocol/index.ts';
+import { childOf, nameOf } from '../protocol/index.ts';
 import type { Watching } from './bounded-wait.ts';
 import { withParents } from './parents.ts';
-import { QueueError } from './queue-error.ts';
+import { ListRoom } from './queue-list-room.ts';
 import { byTurn, delayText, flatName, type QueueOrder } from './queue-names.ts';
 import { decodePayload, encodePayload } from './queue-payload.ts';
 import type { Commit, Entry, Found, QueueStore, Waiting } from './queue-store.ts';
 
-/** The longest name of an item, and the four bytes of its length before it. */
-const listedBytes: Record<QueueOrder, number> = {
+/** The longest name of an item of ours, and the four bytes of its length before it. */
+const itemBytes: Record<QueueOrder, number> = {
   fifo: 4 + 'queue-'.length + 11,
   priority: 4 + 'queue-'.length + 9 + 11,
   delay: 4 + 'queue-'.length + 13 + 11,
 };
-
-/**
- * Items are put up to this part of what a list holds. Others put between a look and the put behind it;
- * what they put must still leave a list that can be taken from.
- */
-const putShare = 0.9;
 
 export interface FlatOptions {
   readonly order: QueueOrder;
@@ -52,12 +47,15 @@ export class Flat implements QueueStore {
   readonly #client: Client;
   readonly #path: string;
   readonly #options: FlatOptions;
+  readonly #room: ListRoom;
 
   constructor(client: Client, path: string, options: FlatOptions) {
     this.#client = client;
     this.#path = path;
     this.#options = options;
     this.receiptsPath = options.lockPath;
+    const { listBytesMax, order } = options;
+    this.#room = new ListRoom(client, path, { listBytesMax, itemBytes: itemBytes[order] });
   }
 
   async ensure(): Promise<void> {
@@ -74,11 +72,13 @@ export class Flat implements QueueStore {
     }
   }
 
+  async fitting(): Promise<number> {
+    return this.#room.forPuts();
+  }
+
+  /** What is requeued comes here without a look at the room: its old node goes in the same multi. */
   async place(entries: readonly Entry[], commit: Commit): Promise<string[]> {
     const { acl, order } = this.#options;
-    // What is requeued has the name of its node, which goes in the same multi: the list does not grow by it.
-    const added = entries.filter(({ id }) => flatName(order, id) === null).length;
-    if (added > 0) await this.#checkLength(added, putShare);
     const creates = entries.map(
       ({ key, dueMs, data }): MultiOp => ({
         op: 'create',
@@ -103,8 +103,7 @@ export class Flat implements QueueStore {
 
   async scan(wanted: number, nowMs: number, watching?: Watching): Promise<Found> {
     const { lockPath, order } = this.#options;
-    await this.#checkLength();
-    const names = await this.#list(this.#path, watching);
+    const names = await this.#room.list(() => this.#list(this.#path, watching));
     const locks = await this.#list(lockPath, watching);
     if (names === null || locks === null) {
       await this.ensure();
@@ -134,9 +133,8 @@ export class Flat implements QueueStore {
   }
 
   async count(): Promise<{ waiting: number; claimed: number }> {
-    await this.#checkLength();
     const { lockPath, order } = this.#options;
-    const names = (await this.#list(this.#path)) ?? [];
+    const names = (await this.#room.list(() => this.#list(this.#path))) ?? [];
     const locks = new Set(await this.#list(lockPath));
     const items = names.filter((name) => flatName(order, name) !== null);
     const claimed = items.filter((name) => locks.has(name)).length;
@@ -149,19 +147,6 @@ export class Flat implements QueueStore {
 
   decode(data: Buffer | null): readonly Buffer[] | null {
     return decodePayload(data);
-  }
-
-  async #checkLength(added = 0, share = 1): Promise<void> {
-    const { order, listBytesMax } = this.#options;
-    const items = ((await this.#client.exists(this.#path))?.numChildren ?? 0) + added;
-    const held = Math.floor((listBytesMax - frameOverheadBytes) / listedBytes[order]);
-    const itemsMax = Math.floor(held * share);
-    if (items <= itemsMax) return;
-    const detail =
-      share === 1
-        ? `${items} items are more than the ${held} that ${listBytesMax} bytes hold`
-        : `${items} items are more than the ${itemsMax} up to which items are put; ${listBytesMax} bytes hold ${held}`;
-    throw new QueueError('LIST_TOO_LONG', this.#path, { detail });
   }
 
   async #list(path: string, watching?: Watching): Promise<readonly string[] | null> {

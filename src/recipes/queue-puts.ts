@@ -79,7 +79,7 @@ export class Puts {
       const batch = this.#nextBatch();
       if (batch.length === 0) continue;
       try {
-        const ids = await this.#place(batch.map(({ entry }) => entry));
+        const ids = await this.#place(batch);
         for (const [i, put] of batch.entries()) put.done.resolve(ids[i]!);
       } catch (error) {
         for (const put of batch) put.done.reject(error);
@@ -107,15 +107,21 @@ export class Puts {
     return batch;
   }
 
-  async #place(entries: readonly Entry[]): Promise<string[]> {
+  /** Puts those of the batch for which there is room, and keeps only these in it: the others wait again. */
+  async #place(batch: Put[]): Promise<string[]> {
     for (let tries = 1; ; tries++) {
       try {
         await this.#ensure(tries > 1);
+        await this.#receipt.ready(); // by these a store knows how many producers there are
+        const count = await this.#store.fitting(batch.map(({ entry }) => entry));
+        this.#waiting.unshift(...batch.splice(count));
+        const entries = batch.map(({ entry }) => entry);
         return await this.#store.place(entries, (ops) => this.#receipt.run(ops));
       } catch (error) {
         if (isZkError(error, 'NO_NODE') && tries < goneMax) continue;
         if (this.#isForNext(error) && tries < goneMax) continue;
         if (!isZkError(error) || !error.outcomeUnknown) throw error;
+        const entries = batch.map(({ entry }) => entry);
         if (await this.#isThere(entries)) return entries.map(({ id }) => id);
         throw new QueueError('OUTCOME_UNKNOWN', this.#path, { cause: error });
       }

@@ -8,18 +8,19 @@
  * An item goes to one taker, at most once: a taker that dies with it takes it along. Where that must not
  * be, use `Queue`. A lost reply neither doubles nor loses an item, as long as the session lives.
  *
- * All items stand in one list, which must fit into a reply: more are refused (LIST_TOO_LONG). Every put
- * wakes everyone who waits.
+ * All items stand in one list, which must fit into a reply: more are refused (LIST_TOO_LONG), and puts
+ * from nine tenths of it (queue-list-room.ts). Every put wakes everyone who waits.
  */
 
 import { type Acl, type Client, type DataInput, isZkError } from '../client/index.ts';
-import { childOf, frameBytesMax, frameOverheadBytes } from '../protocol/index.ts';
-import type { Clock } from '../support/index.ts';
+import { childOf, frameBytesMax } from '../protocol/index.ts';
+import { type Clock, unlessAborted } from '../support/index.ts';
 import { bounded, lookUntil } from './bounded-wait.ts';
-import { unlessAborted, type WaitOptions } from './deadline.ts';
+import type { WaitOptions } from './deadline.ts';
 import { inOrder } from './line.ts';
 import { withParents } from './parents.ts';
 import { QueueError } from './queue-error.ts';
+import { ListRoom } from './queue-list-room.ts';
 import { Receipt } from './receipt.ts';
 
 export interface SimpleQueueOptions {
@@ -30,7 +31,8 @@ export interface SimpleQueueOptions {
 }
 
 const prefix = 'qn-';
-const listedBytes = 4 + prefix.length + 11;
+/** The longest name of an item, and the four bytes of its length. */
+const itemBytes = 4 + prefix.length + 11;
 /** How often every item of a list may be taken by others. */
 const roundsMax = 100;
 
@@ -39,6 +41,12 @@ export class SimpleQueue {
   readonly #client: Client;
   readonly #options: SimpleQueueOptions;
   readonly #receipt: Receipt;
+  readonly #room: ListRoom;
+  /** Puts go one after the other: each knows then what the ones before it have left. */
+  #tail: Promise<unknown> = Promise.resolve();
+  /** Puts that wait for their turn, and how many may go before the list is looked at again. */
+  #putting = 0;
+  #permits = 0;
   readonly #ended = new AbortController();
 
   constructor(client: Client, path: string, options: SimpleQueueOptions = {}) {
@@ -46,14 +54,29 @@ export class SimpleQueue {
     this.#client = client;
     this.#options = options;
     this.#receipt = new Receipt(client, `${path}-receipts`, options.acl);
+    const { listBytesMax = frameBytesMax } = options;
+    this.#room = new ListRoom(client, path, { listBytesMax, itemBytes });
   }
 
   async put(data: DataInput): Promise<void> {
     this.#ended.signal.throwIfAborted();
+    this.#putting += 1;
+    const done = this.#tail.then(() => this.#put(data));
+    this.#tail = done.catch(() => {});
+    try {
+      await done;
+    } finally {
+      this.#putting -= 1;
+      if (this.#putting === 0) this.#permits = 0; // by the next one, others may have taken the room
+    }
+  }
+
+  async #put(data: DataInput): Promise<void> {
     const { acl } = this.#options;
     const path = childOf(this.path, prefix);
-    await this.#checkLength(1);
     const create = { op: 'create', path, data, mode: 'persistentSequential' } as const;
+    if (this.#permits === 0) this.#permits = await this.#room.forPuts();
+    this.#permits -= 1;
     try {
       await withParents(this.#client, path, acl, () =>
         this.#receipt.run([{ ...create, ...(acl && { acl }) }]),
@@ -74,7 +97,7 @@ export class SimpleQueue {
         if (taken !== null) return taken.data;
         // Only looks for one here: what is removed must not be lost to a wait that was called off.
         await lookUntil(this.#client, signal, async (watching) => {
-          const names = await watching.children(this.path);
+          const names = await this.#room.list(() => watching.children(this.path));
           if (names === null) await this.#make();
           return names !== null && items(names).length > 0 ? true : undefined;
         });
@@ -126,6 +149,7 @@ export class SimpleQueue {
   /** Ends every wait. */
   async close(): Promise<void> {
     this.#ended.abort(new QueueError('CLOSED', this.path));
+    await this.#tail;
     await this.#receipt.close();
   }
 
@@ -144,9 +168,8 @@ export class SimpleQueue {
   }
 
   async #names(): Promise<string[]> {
-    await this.#checkLength(0);
     try {
-      return items(await this.#client.children(this.path));
+      return items(await this.#room.list(() => this.#client.children(this.path)));
     } catch (error) {
       if (isZkError(error, 'NO_NODE')) return [];
       throw error;
@@ -160,15 +183,6 @@ export class SimpleQueue {
       if (isZkError(error, 'NO_NODE')) return null;
       throw error;
     }
-  }
-
-  async #checkLength(added: number): Promise<void> {
-    const { listBytesMax = frameBytesMax } = this.#options;
-    const count = ((await this.#client.exists(this.path))?.numChildren ?? 0) + added;
-    const countMax = Math.floor((listBytesMax - frameOverheadBytes) / listedBytes);
-    if (count <= countMax) return;
-    const detail = `${count} items are more than the ${countMax} that ${listBytesMax} bytes hold`;
-    throw new QueueError('LIST_TOO_LONG', this.path, { detail });
   }
 }
 

@@ -43,6 +43,11 @@ export interface QueueStore {
   readonly receiptsPath: string;
   /** Makes what is missing; refuses what is another kind of queue. */
   ensure(): Promise<void>;
+  /**
+   * How many of these entries of one key, from the first on, may be put in one go as things are; 1 at
+   * least. Others put at the same time, and see the same room. Rejects where there is no room.
+   */
+  fitting(entries: readonly Entry[]): Promise<number>;
   /** Puts entries of one key, in their order. `commit` may add ops of its own, behind these. */
   place(entries: readonly Entry[], commit: Commit): Promise<string[]>;
   /** Which of these ids is there, taken or not. To ask after an unknown outcome. */

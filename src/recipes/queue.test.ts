@@ -62,3 +62,22 @@ test('a put wakes one taker, however many wait', async () => {
   expect(few).toBeLessThan(40);
   expect(many).toBeLessThan(few + 10);
 }, 60_000);
+
+test.for(['buckets', 'curator'] as const)(
+  'who takes many gets as many as are asked for, as long as there are as many (%s)',
+  async (layout) => {
+    await using server = await startTestServer();
+    await using client = await connect(server.address);
+    const queue = new Queue(client, '/jobs', { layout });
+    await queue.putMany(Array.from({ length: 350 }, (_, i) => `${i}`));
+
+    const taken: string[][] = [];
+    for (let i = 0; i < 4; i++) {
+      taken.push((await queue.takeMany(100)).map(({ data }) => String(data)));
+    }
+
+    expect(taken.map((items) => items.length)).toEqual([100, 100, 100, 50]);
+    expect(taken.flat()).toEqual(Array.from({ length: 350 }, (_, i) => `${i}`));
+    await queue.close();
+  },
+);

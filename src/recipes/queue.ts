@@ -19,9 +19,9 @@
 import { randomUUID } from 'node:crypto';
 import { type Acl, ArgumentError, type Client, type DataInput } from '../client/index.ts';
 import { frameBytesMax } from '../protocol/index.ts';
-import { type Clock, systemClock } from '../support/index.ts';
+import { type Clock, systemClock, unlessAborted } from '../support/index.ts';
 import { bounded, lookUntil } from './bounded-wait.ts';
-import { unlessAborted, type WaitOptions } from './deadline.ts';
+import type { WaitOptions } from './deadline.ts';
 import { Line, oneAtATime } from './line.ts';
 import { Buckets } from './queue-buckets.ts';
 import { Claims } from './queue-claims.ts';
@@ -333,7 +333,8 @@ export class Queue {
 
   async #tryList(max: number): Promise<QueueItem[]> {
     for (let round = 0; round < roundsMax; round++) {
-      if (this.#ahead.length === 0) {
+      if (this.#ahead.length < max) {
+        // What is left of the last list stands in this one too, unless somebody has it by now.
         const wanted = max + this.#readAhead;
         const { ready } = await this.#store.scan(wanted, this.#clock.wallMs());
         if (ready.length === 0) return [];

@@ -16,7 +16,7 @@
  */
 
 import type { Acl, Client, DataInput } from '../client/index.ts';
-import { type Clock, systemClock } from '../support/index.ts';
+import { type Clock, systemClock, unlessAborted } from '../support/index.ts';
 import {
   acquire,
   checkLockPath,
@@ -26,7 +26,7 @@ import {
   tryAcquire,
 } from './acquire.ts';
 import { type Contender, describe } from './contenders.ts';
-import { Deadline, type TryOptions, unlessAborted, type WaitOptions } from './deadline.ts';
+import { Deadline, type TryOptions, type WaitOptions } from './deadline.ts';
 import type { Grant } from './grant.ts';
 import { createUnder } from './guarded-create.ts';
 import { Line } from './line.ts';

@@ -44,6 +44,11 @@ export class Receipt {
     return name.startsWith('receipt-');
   }
 
+  /** Makes the receipt, so that it counts among its parent's children before anything is written. */
+  async ready(): Promise<void> {
+    await this.#ensure();
+  }
+
   /** The results of the ops, or null when they took place and the reply was lost. */
   run(ops: readonly MultiOp[]): Promise<readonly unknown[] | null> {
     const done = this.#tail.then(() => this.#run(ops));

@@ -8,8 +8,8 @@
  */
 
 import type { CallOptions, MultiOp, ResultsOf } from '../client/index.ts';
-import type { Clock } from '../support/index.ts';
-import { Deadline, unlessAborted, type WaitOptions } from './deadline.ts';
+import { type Clock, unlessAborted } from '../support/index.ts';
+import { Deadline, type WaitOptions } from './deadline.ts';
 import type { Grant } from './grant.ts';
 import { NotHeldError } from './not-held-error.ts';
 

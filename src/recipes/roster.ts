@@ -22,8 +22,7 @@ import {
   WatchOverflowError,
 } from '../client/index.ts';
 import { childOf } from '../protocol/index.ts';
-import { Backoff, type Deferred, deferred, systemClock } from '../support/index.ts';
-import { unlessAborted } from './deadline.ts';
+import { Backoff, type Deferred, deferred, systemClock, unlessAborted } from '../support/index.ts';
 import { linked } from './linked.ts';
 import { type Watched, watchChildren, watchNode } from './node-watch.ts';
 import { isPassing } from './passing.ts';

@@ -25,10 +25,10 @@ import {
   ZkError,
 } from '../client/index.ts';
 import { childOf } from '../protocol/index.ts';
-import { type Clock, systemClock } from '../support/index.ts';
+import { type Clock, systemClock, unlessAborted } from '../support/index.ts';
 import { acquire, checkLockPath, defaultData, holding, tryAcquire } from './acquire.ts';
 import { type Contender, contenders } from './contenders.ts';
-import { Deadline, type TryOptions, unlessAborted, type WaitOptions } from './deadline.ts';
+import { Deadline, type TryOptions, type WaitOptions } from './deadline.ts';
 import type { Grant } from './grant.ts';
 import { GrantSet } from './grant-set.ts';
 import { createUnder } from './guarded-create.ts';

@@ -9,7 +9,7 @@
  */
 
 import { type Acl, type Client, type DataAndStat, isZkError } from '../client/index.ts';
-import { unlessAborted } from './deadline.ts';
+import { unlessAborted } from '../support/index.ts';
 import { Grant } from './grant.ts';
 import { watchNode } from './node-watch.ts';
 import { withParents } from './parents.ts';

@@ -15,10 +15,9 @@
  */
 
 import { type Client, isZkError, type StatView } from '../client/index.ts';
-import { type Deferred, deferred } from '../support/index.ts';
+import { type Deferred, deferred, unlessAborted } from '../support/index.ts';
 import type { Appointed } from './appointment.ts';
 import { Candidate, type CandidateOptions } from './candidate.ts';
-import { unlessAborted } from './deadline.ts';
 import { Grant } from './grant.ts';
 import { watchNode } from './node-watch.ts';
 import { withParents } from './parents.ts';

@@ -6,5 +6,6 @@ export { onAbort } from './on-abort.ts';
 export { Pace, paced, sortInTurns } from './pace.ts';
 export { pause } from './pause.ts';
 export { unbounded } from './unbounded.ts';
+export { unlessAborted } from './unless-aborted.ts';
 export { wakefulness } from './wakefulness.ts';
 export { Wakeup } from './wakeup.ts';

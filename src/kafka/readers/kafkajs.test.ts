@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest';
+import { ManualClock } from '../../support/index.ts';
 import { KafkaJsSource } from './kafkajs.ts';
 import type {
   KafkaJs,
@@ -13,6 +14,8 @@ import { boundedSource } from './kafkajs-open.ts';
 
 /** Stands for kafkajs: a topic of two partitions, fetched when the test says so. */
 class FakeKafka implements KafkaJs {
+  /** What happens in the place of joining the group at once. */
+  onRun: (() => void) | undefined;
   readonly calls: string[] = [];
   readonly bounds = [
     { partition: 0, low: '0', high: '100' },
@@ -66,7 +69,7 @@ class FakeKafka implements KafkaJs {
       subscribe: async () => {},
       run: async ({ eachBatch }) => {
         this.#eachBatch = eachBatch;
-        this.#join!();
+        (this.onRun ?? this.#join!)();
       },
       pause: (partitions) => this.calls.push(`pause ${list(partitions)}`),
       resume: (partitions) => this.calls.push(`resume ${list(partitions)}`),
@@ -311,6 +314,45 @@ test('a crash that kafkajs does not mend fails the readers; the next open begins
 
   await expect(waiting).rejects.toMatchObject({ code: 'SOURCE_FAILED' });
   expect((await source.open(t(0), 0n)).position).toBe(0n);
+});
+
+test('a group that is not let in at once is tried again, for as long as kafkajs does and half a minute at most', async () => {
+  const kafka = new FakeKafka();
+  const clock = new ManualClock();
+  await using source = new KafkaJsSource(kafka, { clock });
+  kafka.onRun = () => kafka.crash(true);
+
+  const opening = source.open(t(0), 0n);
+  await new Promise(setImmediate);
+  clock.advance(29_999);
+  kafka.crash(true);
+  kafka.rejoin();
+  expect((await opening).position).toBe(0n);
+  kafka.crash(false);
+
+  const failing = source.open(t(0), 0n);
+  await new Promise(setImmediate);
+  clock.advance(30_000);
+  kafka.crash(true);
+  await expect(failing).rejects.toThrow('kafkajs gave up on t: no broker');
+});
+
+test('who calls it off, or closes the source, does not wait for a group to be joined', async () => {
+  const kafka = new FakeKafka();
+  const source = new KafkaJsSource(kafka);
+  kafka.onRun = () => kafka.crash(true);
+  const over = new AbortController();
+
+  const called = source.open(t(0), 0n, { signal: over.signal });
+  const waiting = source.open(t(1), 50n);
+  await new Promise(setImmediate);
+  over.abort(new Error('enough'));
+  await expect(called).rejects.toThrow('enough');
+  const closing = source.close();
+
+  await expect(waiting).rejects.toMatchObject({ code: 'CLOSED' });
+  await closing;
+  expect(kafka.taken()).toEqual(['consumer gone', 'consumer gone', 'admin gone']);
 });
 
 test('bounds and times are asked of the broker; what is out of range or not there is refused', async () => {

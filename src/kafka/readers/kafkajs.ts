@@ -15,6 +15,13 @@
  */
 
 import { randomUUID } from 'node:crypto';
+import {
+  type Clock,
+  type Deferred,
+  deferred,
+  systemClock,
+  unlessAborted,
+} from '../../support/index.ts';
 import { type PartitionId, partitionNumber } from '../partition.ts';
 import {
   type KafkaRecord,
@@ -46,6 +53,9 @@ export interface KafkaJsSourceOptions {
   readonly bufferedRecordsMax?: number;
   /** Batches that kafkajs may hand over at once. 16. */
   readonly partitionsConcurrently?: number;
+  /** How long kafkajs may try to join its group, as while a broker loads what it knows of groups. 30 s. */
+  readonly joinTimeoutMs?: number;
+  readonly clock?: Clock;
   /** More options for kafkajs's `consumer`, as `maxBytesPerPartition`. `maxWaitTimeInMs` is 500. */
   readonly consumer?: Readonly<Record<string, unknown>>;
 }
@@ -67,6 +77,8 @@ interface Topic {
   /** Partitions that the group of one was given when it was last joined. */
   readonly assigned: Set<number>;
   readonly metadata: KafkaJsMetadata | undefined;
+  /** The group was joined for the first time, or never will be. */
+  readonly joined: Deferred<void>;
   readonly started: Promise<void>;
 }
 
@@ -84,6 +96,8 @@ export class KafkaJsSource implements RecordSource {
       groupPrefix: 'drover-reader',
       bufferedRecordsMax: 2_000,
       partitionsConcurrently: 16,
+      joinTimeoutMs: 30_000,
+      clock: systemClock,
       ...options,
     };
   }
@@ -99,7 +113,7 @@ export class KafkaJsSource implements RecordSource {
     const at = typeof from === 'bigint' ? from : bounds[from];
     refuseOutside(id, at, bounds);
     const entry = this.#topicOf(topic);
-    await entry.started;
+    await (signal === undefined ? entry.started : unlessAborted(entry.started, signal));
     if (!entry.assigned.has(partition)) await this.#learn(entry, id);
     signal?.throwIfAborted();
     this.#refuseClosed();
@@ -157,7 +171,8 @@ export class KafkaJsSource implements RecordSource {
       await Promise.all([...readers.values()].map((reader) => reader.close()));
     }
     await Promise.all(
-      [...this.#topics.values()].map(async ({ consumer, started }) => {
+      [...this.#topics.values()].map(async ({ consumer, joined, started }) => {
+        joined.reject(closedError());
         await started.catch(() => {}); // who opened it was told
         await consumer.disconnect();
       }),
@@ -195,8 +210,10 @@ export class KafkaJsSource implements RecordSource {
         },
       ],
     });
-    const started = this.#start(topic, consumer, readers, assigned);
-    const entry: Topic = { consumer, readers, misfetches: new Map(), assigned, metadata, started };
+    const joined = deferred();
+    const started = this.#start(topic, consumer, readers, assigned, joined);
+    const misfetches = new Map();
+    const entry: Topic = { consumer, readers, misfetches, assigned, metadata, joined, started };
     this.#topics.set(topic, entry);
     started.catch(() => {
       this.#topics.delete(topic); // the next who opens tries anew
@@ -210,27 +227,28 @@ export class KafkaJsSource implements RecordSource {
     consumer: KafkaJsConsumer,
     readers: Map<number, QueueReader>,
     assigned: Set<number>,
+    joined: Deferred<void>,
   ): Promise<void> {
+    const { clock, joinTimeoutMs } = this.#options;
+    const deadlineMs = clock.nowMs() + joinTimeoutMs;
     try {
-      const joined = new Promise<void>((resolve, reject) => {
-        consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
-          const partitions = payload.memberAssignment[topic] ?? [];
-          assigned.clear();
-          for (const partition of partitions) assigned.add(partition);
-          this.#joined(topic, partitions, consumer, readers);
-          resolve();
-        });
-        consumer.on(consumer.events.CRASH, ({ payload }) => {
-          const message = `kafkajs gave up on ${topic}: ${payload.error.message}`;
-          const error = new ReaderError('SOURCE_FAILED', message, { cause: payload.error });
-          reject(error);
-          if (payload.restart) return;
-          for (const reader of readers.values()) reader.fail(error);
-          this.#topics.delete(topic);
-        });
+      consumer.on(consumer.events.GROUP_JOIN, ({ payload }) => {
+        const partitions = payload.memberAssignment[topic] ?? [];
+        assigned.clear();
+        for (const partition of partitions) assigned.add(partition);
+        this.#joined(topic, partitions, consumer, readers);
+        joined.resolve();
+      });
+      consumer.on(consumer.events.CRASH, ({ payload }) => {
+        const message = `kafkajs gave up on ${topic}: ${payload.error.message}`;
+        const error = new ReaderError('SOURCE_FAILED', message, { cause: payload.error });
+        if (!payload.restart || clock.nowMs() >= deadlineMs) joined.reject(error);
+        if (payload.restart) return;
+        for (const reader of readers.values()) reader.fail(error);
+        this.#topics.delete(topic);
       });
       consumer.on(consumer.events.END_BATCH_PROCESS, ({ payload }) => this.#passed(payload));
-      joined.catch(() => {}); // told below, or too late to matter
+      joined.promise.catch(() => {}); // told below, or too late to matter
       await consumer.connect();
       await consumer.subscribe({ topics: [topic] });
       await consumer.run({
@@ -239,7 +257,7 @@ export class KafkaJsSource implements RecordSource {
         partitionsConsumedConcurrently: this.#options.partitionsConcurrently,
         eachBatch: async ({ batch, resolveOffset }) => this.#took(batch, resolveOffset),
       });
-      await joined;
+      await joined.promise;
     } catch (cause) {
       if (cause instanceof ReaderError) throw cause;
       throw new ReaderError('SOURCE_FAILED', `${topic} cannot be read`, { cause });
@@ -374,8 +392,12 @@ export class KafkaJsSource implements RecordSource {
   }
 
   #refuseClosed(): void {
-    if (this.#isClosed) throw new ReaderError('CLOSED', 'the source was closed');
+    if (this.#isClosed) throw closedError();
   }
+}
+
+function closedError(): ReaderError {
+  return new ReaderError('CLOSED', 'the source was closed');
 }
 
 /** An assigner for groups of one: all partitions of all topics are the first member's. */
