@@ -63,7 +63,7 @@ export function contextSources(
 }
 
 /** Copies into the servers of `client`. */
-export function copyInto(client: Client, dataBytesMax: number) {
+export function copyInto(client: Client, requestBytesMax: number) {
   return (line: CopyLine) =>
     foreseen(async () => {
       const { from, fromPath, toPath, onConflict, withAcl, dryRun, signal } = line;
@@ -78,7 +78,7 @@ export function copyInto(client: Client, dataBytesMax: number) {
         onConflict,
         withoutAcl: !withAcl,
         mirrors: false,
-        dataBytesMax,
+        requestBytesMax,
         onStep(step, path) {
           if (step !== 'delete' && step !== 'same') line.onStep(step, joined(toPath, path));
         },

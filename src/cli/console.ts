@@ -30,6 +30,7 @@ import { ConsoleShell, consoleCommands } from './console-shell.ts';
 import { adminPortsOf, askServers, lookAtServers } from './console-sources.ts';
 import { CommandError, exitCodes } from './exit-codes.ts';
 import { journalSource } from './journal.ts';
+import { requestBytesMaxOf } from './target.ts';
 import { within } from './within.ts';
 import { escaped, escapedLines } from './words.ts';
 
@@ -153,7 +154,7 @@ function openSources(
       ask: askServers(target, adminPorts),
       commands: consoleCommands(commands),
       run: (line) => shell.run(line),
-      copy: copyInto(client, target.dataBytesMax),
+      copy: copyInto(client, requestBytesMaxOf(target)),
       offsets: () => demoEnds?.() ?? ends.source,
       whyNoOffsets: () => ends.why,
       journal: journalSource(environment, client, target.servers, journalSinceMs),

@@ -24,6 +24,7 @@ import {
   refuseReadOnly,
   type ServerPlace,
 } from './places.ts';
+import { requestBytesMaxOf } from './target.ts';
 import { joined, type TreeNode } from './tree-node.ts';
 import { refuseMasked, ZkTarget } from './tree-zk.ts';
 
@@ -90,7 +91,7 @@ export async function toServer(
       onConflict,
       withoutAcl,
       mirrors,
-      dataBytesMax: opened.target.dataBytesMax,
+      requestBytesMax: requestBytesMaxOf(opened.target),
     };
     const say = (step: Step, path: string, node: TreeNode | null) => {
       if (isDry) sayStep(context, step, joined(opened.path, path), node);

@@ -55,8 +55,8 @@ export interface CopyOptions {
   readonly withoutAcl: boolean;
   /** Delete what is not in the source. */
   readonly mirrors: boolean;
-  /** The longest data that the target takes. */
-  readonly dataBytesMax: number;
+  /** The longest request that the target takes. */
+  readonly requestBytesMax: number;
   /** Told of every node that is not `same`, while looking and while doing. */
   readonly onStep?: (step: Step, path: string, node: TreeNode | null) => void;
   readonly onProgress?: (counts: Counts) => void;
@@ -106,7 +106,7 @@ export class Copy {
     };
     for await (const batch of levels(this.#source.nodes(signal))) {
       signal.throwIfAborted();
-      const steps = await Promise.all(batch.map(work));
+      const steps = await Promise.all(batch.map((node) => work(this.#wanted(node))));
       for (const [i, node] of batch.entries()) {
         seen?.add(node.path);
         count(steps[i]!, node.path, node);
@@ -137,15 +137,30 @@ export class Copy {
     return extras.filter((path) => !kept.has(path)).reverse();
   }
 
+  #wanted(node: TreeNode): TreeNode {
+    return this.#options.withoutAcl ? { ...node, acl: undefined } : node;
+  }
+
+  /** Refuses what a server would drop the link over: path and ACL stand in a request too. */
   async #decide(node: TreeNode) {
-    const { withoutAcl, onConflict, dataBytesMax } = this.#options;
+    const decided = await this.#compare(node);
+    const { step } = decided;
+    const requests = requestsOf(step, 'isSameAcl' in decided && decided.isSameAcl);
+    if (requests.length === 0) return decided;
+    const bytes = await this.#target.bytesOf(node, requests);
+    const { requestBytesMax } = this.#options;
+    if (bytes <= requestBytesMax) return decided;
+    const path = escaped(joined(this.#target.root, node.path));
+    const what = requests[0] === 'setAcl' ? 'the ACL of' : `${node.data?.length ?? 0} bytes at`;
+    const message = `${what} ${path} take a request of ${bytes} bytes, and the servers take ${requestBytesMax}; see --max-buffer`;
+    throw new CommandError('usage', message);
+  }
+
+  async #compare(node: TreeNode) {
+    const { withoutAcl, onConflict } = this.#options;
     if (node.mode === 'ephemeral') return { step: 'ephemeral' as const };
     const path = joined(this.#target.root, node.path);
     if (!withoutAcl) refuseMasked(node, this.#source.root);
-    if ((node.data?.length ?? 0) > dataBytesMax) {
-      const message = `${escaped(path)} has ${node.data!.length} bytes, and the servers take ${dataBytesMax}; see --max-buffer`;
-      throw new CommandError('usage', message);
-    }
     const there = await this.#target.find(node.path, withoutAcl);
     if (there === null) return { step: 'create' as const };
     // How much of a quota is used is the server's to count.
@@ -170,8 +185,7 @@ export class Copy {
   }
 
   /** Decided anew when somebody else was there in between. */
-  async #bring(node: TreeNode): Promise<Step> {
-    const wanted = this.#options.withoutAcl ? { ...node, acl: undefined } : node;
+  async #bring(wanted: TreeNode): Promise<Step> {
     for (let attempt = 1; ; attempt++) {
       const { step, there, isSameAcl } = await this.#decide(wanted);
       try {
@@ -187,6 +201,14 @@ export class Copy {
       }
     }
   }
+}
+
+/** What is sent for a step. */
+function requestsOf(step: Step, isSameAcl: boolean): ('create' | 'set' | 'setAcl')[] {
+  if (step === 'create') return ['create'];
+  if (step === 'acl') return ['setAcl'];
+  if (step !== 'change') return [];
+  return isSameAcl ? ['set'] : ['set', 'setAcl'];
 }
 
 /** Batches of nodes none of which stands below another. */

@@ -36,7 +36,7 @@ export const connectionOptions: readonly CommandOption[] = [
 
 export const defaultServers = '127.0.0.1:2181';
 const connectTimeoutMs = 5_000;
-/** Children of one node come in one frame, and 300,000 names are some 10 MB. */
+/** Of replies: children of one node come in one frame, and 300,000 names are some 10 MB. */
 const frameBytesMax = 256 * 1024 * 1024;
 const maxBufferBytes = 0xfffff;
 /** What a request holds besides path and data. */
@@ -72,23 +72,29 @@ export async function targetOf(options: OptionValues, environment: Environment):
     environment,
   );
   const auth = await authOf(options, saved, environment);
+  const requestBytesMax = numberOf(options, 'maxBuffer', '--max-buffer') ?? maxBufferBytes;
   const client: ClientOptions = {
     sessionTimeoutMs: numberOf(options, 'sessionTimeout', '--session-timeout') ?? 30_000,
     connectTimeoutMs: numberOf(options, 'connectTimeout', '--connect-timeout') ?? connectTimeoutMs,
     frameBytesMax,
+    requestBytesMax,
     readOnly: options.allowReadOnly === true,
     ...(auth.length > 0 && { auth }),
     ...(tls && { tls }),
     ...(sasl && { sasl }),
   };
-  const bufferBytes = numberOf(options, 'maxBuffer', '--max-buffer') ?? maxBufferBytes;
   return {
     servers,
     origin,
     readOnly: options.readOnly === true || saved?.readOnly === true,
     client,
-    dataBytesMax: Math.max(1, bufferBytes - aroundBytes),
+    dataBytesMax: Math.max(1, requestBytesMax - aroundBytes),
   };
+}
+
+/** The longest request that is sent there: `jute.maxbuffer` of the servers. */
+export function requestBytesMaxOf({ client }: Target): number {
+  return client.requestBytesMax ?? maxBufferBytes;
 }
 
 /** True when a line says for itself where it goes. */

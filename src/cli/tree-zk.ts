@@ -10,9 +10,10 @@
  */
 
 import { type Acl, type Client, isZkError, type StatView } from '../client/index.ts';
-import { permissions } from '../protocol/index.ts';
+import { openAcl, permissions } from '../protocol/index.ts';
 import { CommandError } from './exit-codes.ts';
 import { escaped } from './output.ts';
+import { requestBytes } from './request-bytes.ts';
 import {
   isMasked,
   isOpen,
@@ -143,6 +144,21 @@ export class ZkTarget {
     if (acl === undefined) return;
     await this.client.setAcl(path, acl, { version: stat.aversion, ...this.#call });
     this.#remember(path, node, acl);
+  }
+
+  /** How long the longest of these requests about a node is. */
+  async bytesOf(node: TreeNode, requests: readonly ('create' | 'set' | 'setAcl')[]) {
+    const { data, ttlMs } = node;
+    const path = this.client.chroot + joined(this.root, node.path);
+    const acl = [...((await this.#aclFor(node)) ?? openAcl)];
+    const lengths = requests.map((request) => {
+      if (request === 'set') return requestBytes('setData', { path, data, version: 0 });
+      if (request === 'setAcl') return requestBytes('setACL', { path, acl, version: 0 });
+      const create = { path, data, acl, flags: 0 };
+      if (node.mode !== 'persistentTtl') return requestBytes('create2', create);
+      return requestBytes('createTTL', { ...create, ttl: BigInt(ttlMs ?? 0) });
+    });
+    return Math.max(...lengths);
   }
 
   /** Everything below the root but the server's own, parents first. */

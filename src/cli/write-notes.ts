@@ -3,9 +3,11 @@
  * there now. The journal (`journal.ts`) keeps it, and the console's audit shows it.
  *
  * A look at what is about to change goes out just before the change, on the same session: requests are
- * answered in order, so it costs no wait. It is not part of the change: where somebody else came between,
- * the versions tell, and what stood there is unknown. Data that not everybody may read is not noted, nor
- * are ACLs with hashes of passwords. Beyond `fullMax` writes or `bytesMax` of data the rest is counted only.
+ * answered in order, so it costs no wait. A multi may change a thousand large nodes: there the looks come
+ * first, a few at a time, and no further than the notes have room (`looks.ts`). A look is not part of the
+ * change: where somebody else came between, the versions tell, and what stood there is unknown. Data that
+ * not everybody may read is not noted, nor are ACLs with hashes of passwords. Beyond `fullMax` writes or
+ * `bytesMax` of data and ACLs the rest is counted only.
  */
 
 import {
@@ -19,29 +21,24 @@ import {
   isZkError,
   type MultiCreated,
   type MultiOp,
-  openAcl,
-  permissions,
   type ReconfigOptions,
   type ResultsOf,
   type StatView,
   type VersionOptions,
 } from '../client/index.ts';
-import { hex } from './words.ts';
+import { hasRoom, look, lookAtMany, type Room } from './looks.ts';
+import {
+  aclNote,
+  createdNote,
+  modeOf,
+  type NodeNote,
+  seen,
+  setNotes,
+  sizeOf,
+} from './node-note.ts';
 
 const fullMax = 1_000;
 const bytesMax = 512 * 1024;
-
-export interface NodeNote {
-  /** Base64; null is null. Left out: it was not for everybody. */
-  readonly data?: string | null;
-  readonly version: number;
-  /** `[perms, scheme, id]`. Left out: it holds a hash of a password, or nobody looked. */
-  readonly acl?: readonly (readonly [number, string, string])[];
-  readonly aclVersion?: number;
-  readonly mode: 'persistent' | 'container' | 'other';
-  /** Of the write that left it so. */
-  readonly zxid?: string;
-}
 
 export interface WriteNote {
   readonly op: 'create' | 'set' | 'delete' | 'setAcl' | 'reconfig';
@@ -61,7 +58,12 @@ export class WriteNotes {
   #bytes = 0;
 
   get isFull(): boolean {
-    return this.writes.length >= fullMax || this.#bytes >= bytesMax;
+    return !hasRoom(this.room);
+  }
+
+  /** What may still be noted, in writes and in bytes. The write that goes beyond the bytes is the last. */
+  get room(): Room {
+    return { writes: fullMax - this.writes.length, bytes: bytesMax - this.#bytes };
   }
 
   add(note: WriteNote): void {
@@ -70,10 +72,6 @@ export class WriteNotes {
     this.writes.push(note);
     this.#bytes += note.path.length + sizeOf(note.before) + sizeOf(note.after);
   }
-}
-
-function sizeOf(note: NodeNote | null | undefined): number {
-  return note?.data?.length ?? 0;
 }
 
 /** A client that notes what is written through it, for whichever command runs now. */
@@ -131,9 +129,7 @@ export class NotingClient extends Client {
     options: CallOptions = {},
   ): Promise<ResultsOf<T>> {
     const list: readonly MultiOp[] = Array.isArray(ops) ? ops : [];
-    const looks = list.map(({ op, path }) =>
-      op === 'set' || op === 'delete' ? this.#look(path) : undefined,
-    );
+    const looks = await this.#lookAt(list, options);
     let results: ResultsOf<T>;
     try {
       results = await super.multi(ops, options);
@@ -148,7 +144,7 @@ export class NotingClient extends Client {
     for (const [i, op] of list.entries()) {
       if (op.op === 'check') continue;
       const result: unknown = results[i];
-      const before = await looks[i];
+      const before = looks.get(i);
       if (op.op === 'create') {
         const { path, stat } = result as MultiCreated;
         this.#add({ op: 'create', path, before: null, after: createdNote(op, stat) });
@@ -183,80 +179,23 @@ export class NotingClient extends Client {
   /** Sent now, before whatever is sent next. Undefined: nobody notes, or it is not ours to know. */
   async #look(path: string): Promise<NodeNote | undefined> {
     const notes = this.#notes();
-    if (notes === undefined || notes.isFull) return undefined;
-    const [node, acl] = await Promise.all([
-      this.get(path).catch(unknown),
-      this.getAcl(path).catch(unknown),
-    ]);
-    if (node === undefined || acl === undefined) return undefined;
-    return {
-      ...(mayKeep(acl.acl) && { data: textOf(node.data) }),
-      version: node.stat.version,
-      ...aclNote(acl.acl),
-      aclVersion: acl.stat.aversion,
-      mode: modeOf(node.stat),
-      zxid: hex(node.stat.mzxid),
-    };
+    return notes === undefined || notes.isFull ? undefined : look(this, path);
   }
-}
 
-function createdNote(
-  { data = null, acl = openAcl, mode }: { data?: DataInput; acl?: readonly Acl[]; mode?: string },
-  stat: StatView | null,
-): NodeNote {
-  return {
-    ...(mayKeep(acl) && { data: textOf(data) }),
-    version: 0,
-    ...aclNote(acl),
-    aclVersion: 0,
-    mode: /^persistent(Sequential)?$/.test(mode ?? 'persistent') ? 'persistent' : 'other',
-    ...(stat && { zxid: hex(stat.mzxid) }),
-  };
-}
-
-function setNotes(before: NodeNote | undefined, data: DataInput, stat: StatView) {
-  const isNext = before?.version === stat.version - 1;
-  const isOpen = before?.data !== undefined;
-  return {
-    ...(isNext && seen('before', before)),
-    after: {
-      ...before,
-      ...(isOpen && { data: textOf(data) }),
-      version: stat.version,
-      mode: modeOf(stat),
-      zxid: hex(stat.mzxid),
-    },
-  };
-}
-
-function seen(name: 'before', note: NodeNote | undefined): { before?: NodeNote } {
-  return note === undefined ? {} : { [name]: note };
-}
-
-function textOf(data: DataInput): string | null {
-  if (data === null || data === undefined) return null;
-  return (typeof data === 'string' ? Buffer.from(data) : Buffer.from(data)).toString('base64');
-}
-
-function mayKeep(acl: readonly Acl[]): boolean {
-  return acl.some(({ perms, id }) => id.scheme === 'world' && (perms & permissions.read) !== 0);
-}
-
-function aclNote(acl: readonly Acl[]): Pick<NodeNote, 'acl'> {
-  if (acl.some(({ id }) => id.scheme === 'digest' || id.scheme === 'auth')) return {};
-  return { acl: acl.map(({ perms, id }) => [perms, id.scheme, id.id] as const) };
-}
-
-function modeOf({ ephemeralOwner }: StatView): NodeNote['mode'] {
-  if (ephemeralOwner === 0n) return 'persistent';
-  return ephemeralOwner === -(1n << 63n) ? 'container' : 'other';
+  /** By where in the multi it is. */
+  async #lookAt(
+    ops: readonly MultiOp[],
+    { signal }: CallOptions,
+  ): Promise<ReadonlyMap<number, NodeNote | undefined>> {
+    const notes = this.#notes();
+    if (notes === undefined) return new Map();
+    const changed = [...ops.keys()].filter((i) => /^(set|delete)$/.test(ops[i]!.op));
+    const paths = changed.map((i) => ops[i]!.path);
+    const found = await lookAtMany(this, paths, notes.room, signal ? { signal } : {});
+    return new Map(found.map((note, at) => [changed[at]!, note]));
+  }
 }
 
 function isUnsure(error: unknown): boolean {
   return isZkError(error) && error.outcomeUnknown;
-}
-
-/** Whatever is wrong, the write that follows says so; a look that fails only leaves a gap. */
-function unknown(): undefined {
-  return undefined;
 }

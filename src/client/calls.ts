@@ -16,6 +16,7 @@ import {
   xidMax,
   ZkError,
 } from '../protocol/index.ts';
+import { resetBytes } from './watches.ts';
 
 export interface Call<N extends OpName = OpName> {
   readonly op: N;
@@ -75,7 +76,7 @@ export class Calls {
   }
 
   /** Encodes what may go now. Returns whether anything did. */
-  send(writer: Writer, nowMs: number, frameBytesMax: number): boolean {
+  send(writer: Writer, nowMs: number, requestBytesMax: number): boolean {
     const waiting = this.#waiting;
     let sent = false;
     let taken = 0;
@@ -83,7 +84,7 @@ export class Calls {
       const call = waiting[taken++]!;
       if (call.settled) {
         this.#givenUp -= 1;
-      } else if (this.#encode(call, writer, frameBytesMax)) {
+      } else if (this.#encode(call, writer, requestBytesMax)) {
         call.sentMs = nowMs;
         this.#inFlight.push(call);
         sent = true;
@@ -93,7 +94,7 @@ export class Calls {
     return sent;
   }
 
-  #encode(call: Call, writer: Writer, frameBytesMax: number): boolean {
+  #encode(call: Call, writer: Writer, requestBytesMax: number): boolean {
     const { code, request }: Op = ops[call.op];
     const start = writer.beginFrame();
     call.xid = this.#nextXid();
@@ -107,14 +108,17 @@ export class Calls {
       return false;
     }
     const length = writer.endFrame(start);
-    if (length <= frameBytesMax) return true;
+    const needed = length + resetRoom <= requestBytesMax ? length : neededBytes(call, length);
+    if (needed <= requestBytesMax) return true;
     writer.truncate(start);
+    const what =
+      length > requestBytesMax ? 'the request' : 'to set the watch again on another link';
     settle(
       call,
       new ZkError('BAD_ARGUMENTS', {
         op: call.op,
         path: call.path,
-        detail: `the request takes ${length} bytes, and servers take ${frameBytesMax} at most (jute.maxbuffer); it was not sent`,
+        detail: `${what} takes ${needed} bytes, and servers take ${requestBytesMax} at most (jute.maxbuffer); it was not sent`,
       }),
     );
     return false;
@@ -228,6 +232,16 @@ export class Calls {
     this.#xid = this.#xid >= xidMax ? 1 : this.#xid + 1;
     return this.#xid;
   }
+}
+
+/** Further below the limit than this, what a request sets can be set again, and nobody need look. */
+const resetRoom = 64;
+
+/** A watch is set again by a request that has more around its path: on every new link, so it must fit. */
+function neededBytes({ op, request }: Call, length: number): number {
+  const { path, watch } = request as { path?: string; watch?: boolean };
+  const isWatch = watch === true || op === 'addWatch';
+  return isWatch ? Math.max(length, resetBytes(path!)) : length;
 }
 
 /** Whether the outcome is worth asking for when the reply is lost. A multi of checks alone changes nothing. */

@@ -101,7 +101,10 @@ export class Client extends EventEmitter<ClientEvents> {
     super();
     this.setMaxListeners(0); // whoever waits for a state listens, and many may
     const settings = settingsOf(servers, options);
-    const auth = (options.auth ?? []).map(({ scheme, auth }) => authInfo(scheme, auth));
+    const { requestBytesMax } = settings.session;
+    const auth = (options.auth ?? []).map(({ scheme, auth }) =>
+      authInfo(scheme, auth, requestBytesMax),
+    );
     this.#core = new Core(settings, auth, {
       // In a task of its own: what a listener throws must not end the session.
       onState: (state, previous) => queueMicrotask(() => this.#tell('state', state, previous)),
@@ -207,7 +210,8 @@ export class Client extends EventEmitter<ClientEvents> {
 
   /** Proves who we are by a scheme, on this link and every later one. */
   async addAuth(scheme: string, auth: string | Uint8Array): Promise<void> {
-    await this.#core.addAuth(authInfo(scheme, auth));
+    const { requestBytesMax } = this.#core.settings.session;
+    await this.#core.addAuth(authInfo(scheme, auth, requestBytesMax));
   }
 
   /** Ends the session, and with it its ephemeral nodes. Bounded in time; safe to call again. */
@@ -517,11 +521,21 @@ export class Client extends EventEmitter<ClientEvents> {
 const configPath = '/zookeeper/config';
 const noNode = wireOf('NO_NODE');
 
-function authInfo(scheme: string, auth: string | Uint8Array): AuthInfo {
+/** Header, type, and how long scheme and proof are. */
+const aroundAuthBytes = 8 + 4 + 4 + 4;
+
+function authInfo(scheme: string, auth: string | Uint8Array, bytesMax: number): AuthInfo {
   if (typeof scheme !== 'string' || scheme === '') {
     throw new ArgumentError('scheme', "a name such as 'digest' is wanted");
   }
-  return { scheme, auth: checkData(auth) ?? Buffer.alloc(0) };
+  const proof = checkData(auth) ?? Buffer.alloc(0);
+  const bytes = aroundAuthBytes + Buffer.byteLength(scheme) + proof.length;
+  // It goes first on every link: servers would close one after the other.
+  if (bytes > bytesMax) {
+    const why = `it takes ${bytes} bytes, and servers take ${bytesMax} at most (jute.maxbuffer)`;
+    throw new ArgumentError('auth', why);
+  }
+  return { scheme, auth: proof };
 }
 
 /** Connects and waits until a server has us; rejects, leaving nothing behind, when none does. */

@@ -39,7 +39,7 @@ export interface ConversationOptions {
   readonly seen: SeenZxid;
   readonly clock: Clock;
   readonly timeoutMs: number;
-  readonly frameBytesMax: number;
+  readonly requestBytesMax: number;
   /** Something that left at `sentMs` was answered: told once for all that left together. */
   readonly onAnswered: (sentMs: number) => void;
   /** Looks at the clock: a session that may be over ends now, before anybody is told anything. */
@@ -104,9 +104,11 @@ export class Conversation {
     for (const info of auth) {
       this.sendAuth(info).catch(() => {}); // a refusal ends the session, and is told so
     }
-    const { seen, watches } = this.#options;
+    const { seen, watches, requestBytesMax } = this.#options;
     seen.beginSetting();
-    for (const request of watches.requests(seen.toldZxid)) this.#setWatches(request);
+    for (const request of watches.requests(seen.toldZxid, requestBytesMax)) {
+      this.#setWatches(request);
+    }
     if (this.#setting.length === 0) seen.endSetting();
     this.transport.flushSoon();
     this.sendSoon();
@@ -120,9 +122,9 @@ export class Conversation {
     process.nextTick(() => {
       this.#sendAsked = false;
       if (this.#isOver) return;
-      const { calls, clock, frameBytesMax } = this.#options;
+      const { calls, clock, requestBytesMax } = this.#options;
       const nowMs = clock.nowMs();
-      if (calls.send(this.transport.writer, nowMs, frameBytesMax)) this.#sentMs = nowMs;
+      if (calls.send(this.transport.writer, nowMs, requestBytesMax)) this.#sentMs = nowMs;
       this.transport.flush();
       const { inFlight } = calls;
       const isBrisk = inFlight <= awakeInFlightMax || this.#answered >= inFlight * awakeShareMin;

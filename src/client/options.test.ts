@@ -17,7 +17,7 @@ test('what is not said is what the options promise', () => {
   expect(session).toMatchObject({
     sessionTimeoutMs: 30_000,
     allowReadOnly: false,
-    frameBytesMax,
+    requestBytesMax: frameBytesMax,
     inFlightMax: 1_000,
     waitingMax: 100_000,
     closeTimeoutMs: 5_000,
@@ -52,6 +52,7 @@ const numbers = [
   'inFlightMax',
   'waitingMax',
   'frameBytesMax',
+  'requestBytesMax',
   'closeTimeoutMs',
 ] as const;
 

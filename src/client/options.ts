@@ -47,6 +47,8 @@ export interface ClientOptions {
   readonly waitingMax?: number;
   /** The longest frame: `jute.maxbuffer` of the servers. 1 MiB less a byte; replies, which have a Stat more, 1 KiB more. */
   readonly frameBytesMax?: number;
+  /** The longest request, where longer replies are wanted than the servers take requests. As `frameBytesMax`. */
+  readonly requestBytesMax?: number;
   /** How long `close()` waits for the server to confirm. 5 s. */
   readonly closeTimeoutMs?: number;
   readonly logger?: Logger;
@@ -68,6 +70,7 @@ export interface Settings {
 
 export function settingsOf(servers: string, options: ClientOptions): Settings {
   const { hosts, chroot } = parseServers(servers);
+  const replyBytesMax = options.frameBytesMax ?? frameBytesMax;
   const sessionTimeoutMs = options.sessionTimeoutMs ?? 30_000;
   for (const name of positive) {
     const value = options[name];
@@ -91,7 +94,7 @@ export function settingsOf(servers: string, options: ClientOptions): Settings {
     session: {
       sessionTimeoutMs,
       allowReadOnly: options.readOnly ?? false,
-      frameBytesMax: options.frameBytesMax ?? frameBytesMax,
+      requestBytesMax: options.requestBytesMax ?? replyBytesMax,
       inFlightMax: options.inFlightMax ?? 1000,
       waitingMax: options.waitingMax ?? 100_000,
       closeTimeoutMs: options.closeTimeoutMs ?? 5_000,
@@ -103,7 +106,7 @@ export function settingsOf(servers: string, options: ClientOptions): Settings {
       dialer: {
         hosts,
         tls: options.tls,
-        frameBytesMax: options.frameBytesMax ?? frameBytesMax,
+        frameBytesMax: replyBytesMax,
         // All hosts should have had their turn well before the session is in danger.
         attemptTimeoutMs:
           options.attemptTimeoutMs ?? Math.max(100, sessionTimeoutMs / (hosts.length + 1)),
@@ -136,5 +139,6 @@ const positive = [
   'inFlightMax',
   'waitingMax',
   'frameBytesMax',
+  'requestBytesMax',
   'closeTimeoutMs',
 ] as const;

@@ -34,7 +34,7 @@ export interface SessionOptions {
   readonly dialer: Omit<DialerOptions, 'clock'>;
   readonly sessionTimeoutMs: number;
   readonly allowReadOnly: boolean;
-  readonly frameBytesMax: number;
+  readonly requestBytesMax: number;
   readonly inFlightMax: number;
   readonly waitingMax: number;
   readonly closeTimeoutMs: number;
@@ -305,7 +305,7 @@ export class Session {
       seen: this.#seen,
       clock: this.#clock,
       timeoutMs: response.timeOut,
-      frameBytesMax: this.#options.frameBytesMax,
+      requestBytesMax: this.#options.requestBytesMax,
       onAnswered: (answeredMs) => this.#answered(answeredMs),
       checkClock: () => this.#checkClock(),
       onAuthRefused: (cause) => this.#move({ type: 'authRefused', cause }),

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { encode } from '../jute/index.ts';
 import { frameBytesMax, SetWatches2, setWatchesBytesMax } from '../protocol/index.ts';
-import { type Listener, Watches, type WatchKind } from './watches.ts';
+import { type Listener, resetBytes, Watches, type WatchKind } from './watches.ts';
 
 const kinds: WatchKind[] = ['data', 'exist', 'child', 'persistent', 'recursive'];
 
@@ -100,7 +100,7 @@ test('at the end every listener is told once, and none is left', () => {
 
   expect(watches.takeAll().size).toBe(10);
   expect(watches.size).toBe(0);
-  expect([...watches.requests(1n)]).toEqual([]);
+  expect([...watches.requests(1n, frameBytesMax)]).toEqual([]);
 });
 
 test('100,000 watches are set again in requests that a server takes, each of them once', () => {
@@ -108,7 +108,7 @@ test('100,000 watches are set again in requests that a server takes, each of the
   const listener = () => {};
   for (let i = 0; i < 100_000; i++) watches.add(kinds[i % 5]!, `/a/node-ü-${i}`, listener);
 
-  const requests = [...watches.requests(42n)];
+  const requests = [...watches.requests(42n, frameBytesMax)];
 
   const sizes = requests.map((request) => encode(SetWatches2, request).length);
   expect(Math.max(...sizes)).toBeLessThan(setWatchesBytesMax + 1_024);
@@ -126,12 +126,29 @@ test('100,000 watches are set again in requests that a server takes, each of the
   expect(all).toContain('exist /a/node-ü-6');
 });
 
+test.for([200, 4_000, 60_000])(
+  'where servers take %i bytes, no request that sets watches again is longer',
+  (requestBytesMax) => {
+    const watches = new Watches();
+    for (let i = 0; i < 2_000; i++) watches.add(kinds[i % 5]!, `/a/node-ü-${i}`, () => {});
+    const longest = `/${'x'.repeat(requestBytesMax - resetBytes('/'))}`;
+    watches.add('recursive', longest, () => {});
+
+    const requests = [...watches.requests(42n, requestBytesMax)];
+
+    const headerBytes = 8;
+    const sizes = requests.map((request) => headerBytes + encode(SetWatches2, request).length);
+    expect(Math.max(...sizes)).toBe(requestBytesMax);
+    expect(requests.at(-1)?.persistentRecursiveWatches).toEqual([longest]);
+  },
+);
+
 test('a path longer than a request should be goes in one of its own', () => {
   const watches = new Watches();
   const long = `/${'x'.repeat(setWatchesBytesMax)}`;
   for (const path of ['/a', long, '/b']) watches.add('data', path, () => {});
 
-  expect([...watches.requests(0n)].map(({ dataWatches }) => dataWatches)).toEqual([
+  expect([...watches.requests(0n, frameBytesMax)].map(({ dataWatches }) => dataWatches)).toEqual([
     ['/a'],
     [long],
     ['/b'],

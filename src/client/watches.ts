@@ -24,6 +24,19 @@ export type Listener = (event: WatchEvent) => void;
 
 export type WatchKind = 'data' | 'exist' | 'child' | 'persistent' | 'recursive';
 
+/** What a request that sets watches again takes beside them: its header, the zxid, the length of each list. */
+const aroundBytes = 8 + 8 + 5 * 4;
+
+/** Each of them: its path, and how long that is. */
+function watchBytes(path: string): number {
+  return 4 + Buffer.byteLength(path);
+}
+
+/** What it takes to set a watch again, on a link of its own if need be. */
+export function resetBytes(path: string): number {
+  return aroundBytes + watchBytes(path);
+}
+
 const kinds: readonly WatchKind[] = ['data', 'exist', 'child', 'persistent', 'recursive'];
 /** Kinds of which a server forgets the watch as it fires. */
 const oneShot: readonly WatchKind[] = ['data', 'exist', 'child'];
@@ -106,15 +119,17 @@ export class Watches {
 
   /**
    * What sets all watches again on a new link, in requests that each stay well below what a server
-   * takes: one that is too long would be refused, on every new link, for ever (ZOOKEEPER-706).
+   * takes: one that is too long would be refused, on every new link, for ever (ZOOKEEPER-706). A path
+   * that fits none has no watch: `Calls` refuses to set it.
    */
-  *requests(relativeZxid: bigint): Generator<SetWatches2> {
+  *requests(relativeZxid: bigint, requestBytesMax: number): Generator<SetWatches2> {
+    const bytesMax = Math.min(setWatchesBytesMax, requestBytesMax - aroundBytes);
     let chunk = emptyChunk(relativeZxid);
     let bytes = 0;
     for (const kind of kinds) {
       for (const path of this.#byKind[kind].keys()) {
-        const size = 4 + Buffer.byteLength(path);
-        if (bytes > 0 && bytes + size > setWatchesBytesMax) {
+        const size = watchBytes(path);
+        if (bytes > 0 && bytes + size > bytesMax) {
           yield chunk;
           chunk = emptyChunk(relativeZxid);
           bytes = 0;
