@@ -62,6 +62,7 @@ export async function startZk({ since = '3.5' }: Needs = {}): Promise<Zk> {
   const keeper = await connect(direct, { sessionTimeoutMs: 30_000 });
   await keeper.create(chroot);
   const clients: Client[] = [];
+  let expiring = 0;
   const open = async (address: string, options: ClientOptions) => {
     const client = await connect(address + chroot, { sessionTimeoutMs: 10_000, ...options });
     clients.push(client);
@@ -77,11 +78,19 @@ export async function startZk({ since = '3.5' }: Needs = {}): Promise<Zk> {
     witness: (options = {}) => open(direct, options),
     async expire(client) {
       const identity = client.identity!;
-      // The owner may take its session back before the thief could end it: until there is none to take.
-      for (;;) {
-        const thief = await connect(direct, { identity }).catch(() => null);
-        if (thief === null) return;
-        await thief.close();
+      // Who is back on its session as it ends would hear of its nodes first, as if somebody had deleted them.
+      expiring += 1;
+      link.hold();
+      try {
+        // An owner who was on its way back takes it from the thief: until there is none to take.
+        for (;;) {
+          const thief = await connect(direct, { identity }).catch(() => null);
+          if (thief === null) return;
+          await thief.close();
+        }
+      } finally {
+        expiring -= 1;
+        if (expiring === 0) link.admit();
       }
     },
     async [Symbol.asyncDispose]() {

@@ -8,6 +8,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Writer } from '../../src/jute/index.ts';
 import { openAcl } from '../../src/protocol/index.ts';
+import { BareSession } from './bare-session.ts';
 import {
   fail,
   type Load,
@@ -127,20 +128,37 @@ async function fill(task: Extract<Task, { name: 'fill' }>): Promise<Result> {
 
 async function sessions({ count, atOnce }: Extract<Task, { name: 'sessions' }>): Promise<Result> {
   const watch = new Stopwatch(1);
-  const open: RawConnection[] = [];
-  let begun = 0;
+  const all: BareSession[] = [];
+  let opened = 0;
+  let left = () => {};
   watch.start();
-  const one = async () => {
-    while (begun < count) {
-      begun += 1;
+  await new Promise<void>((resolve, reject) => {
+    const one = () => {
+      if (all.length === count) return;
       const begunMs = watch.begin();
-      open.push(await RawConnection.open(port));
-      watch.end(begunMs);
-    }
-  };
-  await Promise.all(Array.from({ length: atOnce }, one));
+      const ends = {
+        opened: () => {
+          watch.end(begunMs);
+          opened += 1;
+          if (opened === count) resolve();
+          else one();
+        },
+        closed: () => left(),
+        failed: reject,
+      };
+      all.push(new BareSession(port, ends));
+    };
+    for (let i = 0; i < atOnce; i++) one();
+  });
   const result = watch.stop();
-  await Promise.all(open.map((connection) => connection.close()));
+  await new Promise<void>((resolve) => {
+    let open = count;
+    left = () => {
+      open -= 1;
+      if (open === 0) resolve();
+    };
+    for (const session of all) session.close();
+  });
   return result;
 }
 

@@ -9,7 +9,9 @@
  *
  * Replies leave in the order of the requests. A write waits for the log; what came after it on the
  * same link waits behind it in `#waiting`, except that writes are handed on at once, so that they can
- * share a sync. Everything said while one chunk is read or one batch is committed leaves in one write.
+ * share a sync. Not where the replies to what waits before them are more than may wait for the peer: such
+ * writes take their turn, since reads must not see a later write of their link, and a write that the log has
+ * waits for nobody. Everything said while one chunk is read or one batch is committed leaves in one write.
  */
 
 import { FrameSplitter, ProtocolError, Writer } from '../jute/index.ts';
@@ -71,12 +73,15 @@ export interface Service {
 
 type State = 'greeting' | 'held' | 'open' | 'closing' | 'closed';
 
-/** A request that reads, and when it came. */
+/** A request that reads, or a write that was held back, and when it came. */
 export interface Frame {
   readonly kind: 'frame';
   readonly bytes: Buffer;
   readonly ids: readonly Id[];
   readonly startMs: number;
+  /** About how long its reply will be. */
+  readonly replyBytes: number;
+  readonly writes: boolean;
 }
 
 /** What waits on a link for its turn. */
@@ -87,6 +92,9 @@ type Waiting =
   | { readonly kind: 'answer'; readonly run: () => void }
   /** Nothing more until this zxid is applied: a sync, or a session that moved with writes under way. */
   | { readonly kind: 'barrier'; readonly zxid: number };
+
+/** In the place of what is not answered. */
+const nothing: Waiting = { kind: 'answer', run: () => {} };
 
 const pauses = { inFlight: 1, output: 2, test: 4 } as const;
 
@@ -128,6 +136,12 @@ export class Connection implements Watcher {
   #waiting: (Waiting | undefined)[] = [];
   #waitingAt = 0;
   #waitingBytes = 0;
+  /** About how much there is to say to the reads that wait. */
+  #owedBytes = 0;
+  /** Writes that were held back and still are. */
+  #heldWrites = 0;
+  /** Where in `#waiting` the write stands that is being handed on: what it comes to takes its place. */
+  #handedAt = -1;
   #out: Writer | undefined;
   /** An event's frame that is all there is to send so far: many links send the same bytes. */
   #shared: Buffer | undefined;
@@ -324,6 +338,8 @@ export class Connection implements Watcher {
     this.#waiting = [];
     this.#waitingAt = 0;
     this.#waitingBytes = 0;
+    this.#owedBytes = 0;
+    this.#heldWrites = 0;
     this.#held = [];
     this.#heldBytes = 0;
   }
@@ -332,23 +348,57 @@ export class Connection implements Watcher {
 
   wait(entry: Waiting): void {
     if (!this.isLive) return;
-    this.#waiting.push(entry);
-    if (entry.kind === 'frame') this.#waitingBytes += entry.bytes.length;
-    else if (entry.kind === 'call') this.#waitingBytes += entry.bytes;
+    if (this.#handedAt < 0) {
+      this.#waiting.push(entry);
+    } else {
+      this.#waiting[this.#handedAt] = entry;
+      this.#handedAt = -1;
+    }
+    this.#weigh(entry, 1);
   }
 
   /** The call at the head has its reply. */
   shift(): void {
     const entry = this.#waiting[this.#waitingAt];
     this.#waiting[this.#waitingAt++] = undefined; // or the list would keep all it had alive
-    if (entry?.kind === 'frame') this.#waitingBytes -= entry.bytes.length;
-    else if (entry?.kind === 'call') this.#waitingBytes -= entry.bytes;
+    if (entry !== undefined) this.#weigh(entry, -1);
     if (this.#waitingAt === this.#waiting.length) {
       this.#waiting = [];
       this.#waitingAt = 0;
     } else if (this.#waitingAt > 1024 && this.#waitingAt * 2 > this.#waiting.length) {
       this.#waiting.splice(0, this.#waitingAt);
       this.#waitingAt = 0;
+    }
+  }
+
+  #weigh(entry: Waiting, sign: 1 | -1): void {
+    if (entry.kind === 'call') {
+      this.#waitingBytes += sign * entry.bytes;
+    } else if (entry.kind === 'frame') {
+      this.#waitingBytes += sign * entry.bytes.length;
+      this.#owedBytes += sign * entry.replyBytes;
+      if (entry.writes) this.#heldWrites += sign;
+    }
+  }
+
+  /** Whether a write that comes now has to take its turn: more is to be said before it than may be left lying. */
+  get holdsWrites(): boolean {
+    if (this.#handedAt >= 0) return false;
+    if (this.#heldWrites > 0) return true;
+    if (this.#owedBytes === 0) return false;
+    const saidBytes = this.wire.queuedBytes + (this.#out?.length ?? 0);
+    return this.#owedBytes + saidBytes > this.#service.limits.outputBytesMax / 2;
+  }
+
+  /** The writes that were held back at the head of what waits, up to the next read: they share a sync. */
+  #handOn(run: (connection: Connection, frame: Frame) => void): void {
+    for (let at = this.#waitingAt; this.isLive; at += 1) {
+      const frame = this.#waiting[at];
+      if (frame?.kind !== 'frame' || !frame.writes) return;
+      this.#weigh(frame, -1);
+      this.#handedAt = at;
+      run(this, frame);
+      if (this.#handedAt === at) this.wait(nothing); // its session is at its end: there is no reply
     }
   }
 
@@ -364,7 +414,7 @@ export class Connection implements Watcher {
   }
 
   /**
-   * Runs what may run now: reads, up to the next write or barrier. `isDue` when that write is about to
+   * Runs what may run now: reads, and writes that were held back, up to the next write or barrier. `isDue` when that write is about to
    * be applied: the reads before it must not see it, so they no longer wait for the peer to listen.
    */
   drain(
@@ -381,6 +431,10 @@ export class Connection implements Watcher {
         if (!this.isLive) break;
       }
       if (head.kind === 'barrier' && head.zxid > appliedZxid) break;
+      if (head.kind === 'frame' && head.writes) {
+        this.#handOn(run);
+        continue;
+      }
       this.shift();
       if (head.kind === 'frame') run(this, head);
       else if (head.kind === 'answer') head.run();

@@ -50,9 +50,11 @@ export class StorageTallies {
 
 const half = 2 ** 32;
 
-/** From the end of one snapshot to the next: what is to be replayed meanwhile takes about a second. */
-const snapshotPauseMs = 3_000;
 const snapCountDefault = 100_000;
+/** From the end of one snapshot to the next: each costs as much as some hundred thousand writes. */
+const snapshotPauseMs = 10_000;
+/** Not for longer than it takes to have so many to replay: that takes about two seconds. */
+const replayedMax = 500_000;
 
 export class DiskLog implements TxnLog {
   readonly #directory: DataDirectory;
@@ -181,14 +183,16 @@ export class DiskLog implements TxnLog {
 
   /**
    * Where nobody said after how many: not before half as many txns as there are nodes, and not at once
-   * after the last one. What a snapshot costs grows with the tree, and so would the part of the time that
-   * goes into them while it is filled; and while one is synced, writes wait longer for the disk.
+   * after the last one, unless there is much to be replayed by then. What a snapshot costs grows with the
+   * tree, and so would the part of the time that goes into them while it is filled; and while one is synced,
+   * writes wait longer for the disk.
    */
   get #isSnapshotDue(): boolean {
     if (this.#sinceSnapshot < this.#nextSnapshotAfter) return false;
     if (this.#options.snapCount !== undefined) return true;
-    const isLarge = 2 * this.#sinceSnapshot < this.#tree.nodes.count;
-    return !isLarge && this.#clock.nowMs() - this.#snapshotMs >= snapshotPauseMs;
+    if (2 * this.#sinceSnapshot < this.#tree.nodes.count) return false;
+    if (this.#sinceSnapshot >= replayedMax) return true;
+    return this.#clock.nowMs() - this.#snapshotMs >= snapshotPauseMs;
   }
 
   /** Spread over time, so that the servers of one machine don't all write at once. */

@@ -348,6 +348,10 @@ export class Engine implements Service {
       this.#proofs.take(connection, code, xid, this.#reader, this.#nowMs);
       return;
     }
+    if (asks.writes && connection.holdsWrites) {
+      this.#waitWith(connection, bytes, start, end, borrowed, ids, true);
+      return;
+    }
     const op = asks.name;
     const forced = this.#options.onRequest?.({ sessionId: session.id, op, xid });
     if (asks.writes) {
@@ -363,13 +367,26 @@ export class Engine implements Service {
     if (forced !== undefined) {
       this.#inTurn(connection, code, xid, forced);
     } else if (connection.inFlight > 0 || connection.isClogged) {
-      const owned = borrowed ? Buffer.from(bytes.subarray(start, end)) : bytes.subarray(start, end);
-      connection.wait({ kind: 'frame', bytes: owned, ids, startMs: this.#nowMs });
+      this.#waitWith(connection, bytes, start, end, borrowed, ids, false);
     } else {
       this.#read(connection, bytes, start, end, borrowed, ids);
       this.#answered += 1;
       this.stats.byOp.answered(code);
     }
+  }
+
+  #waitWith(
+    connection: Connection,
+    bytes: Buffer,
+    start: number,
+    end: number,
+    borrowed: boolean,
+    ids: readonly Id[],
+    writes: boolean,
+  ): void {
+    const own = borrowed ? Buffer.from(bytes.subarray(start, end)) : bytes.subarray(start, end);
+    const replyBytes = writes ? 0 : this.#reads.replyBytes(own, connection.session!.id);
+    connection.wait({ kind: 'frame', bytes: own, ids, startMs: this.#nowMs, replyBytes, writes });
   }
 
   #waitFor(connection: Connection, zxid: number): void {
@@ -572,7 +589,12 @@ export class Engine implements Service {
     connection.drain(this.tree.lastZxid, this.#runWaiting);
   }
 
-  readonly #runWaiting = (connection: Connection, { bytes, ids, startMs }: Frame): void => {
+  readonly #runWaiting = (connection: Connection, frame: Frame): void => {
+    const { bytes, ids, startMs } = frame;
+    if (frame.writes) {
+      this.request(connection, bytes, 0, bytes.length, false, ids);
+      return;
+    }
     this.#read(connection, bytes, 0, bytes.length, false, ids);
     const tookMs = this.#nowMs - startMs;
     connection.latency.record(tookMs);

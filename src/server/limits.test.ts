@@ -32,6 +32,13 @@ test('zero is no limit', () => {
   expect(limitsOf({ multiOpsMax: 0 }).multiOpsMax).toBe(Infinity);
 });
 
+test('where nobody sets a limit, nobody is let past what the tables hold', () => {
+  const limits = limitsOf({ sessionsMax: 0, watchesMax: 0, distinctAclsMax: 20_000_000 });
+  for (const name of ['sessionsMax', 'watchesMax', 'distinctAclsMax'] as const) {
+    expect(limits[name]).toBe(16_000_000);
+  }
+});
+
 test('links of one address are counted, and let in again when others went', async () => {
   await using zk = await startTestServer({ limits: { connectionsPerAddressMax: 2 } });
   const first = await RawClient.connect(zk.port);
@@ -168,7 +175,7 @@ test('a client that closes its session and takes none of its replies is not wait
     head.writeInt32BE(code, 4);
     return framed(head, body);
   };
-  const asked = Array.from({ length: 50 }, () => ask(ops.getData.code, get));
+  const asked = Array.from({ length: 20 }, () => ask(ops.getData.code, get));
 
   client.write(Buffer.concat([...asked, ask(ops.closeSession.code, Buffer.alloc(0))]));
   while (zk.engine.sessions.size > 0) await new Promise(setImmediate);

@@ -55,12 +55,23 @@ export const defaultLimits = {
 export type LimitName = keyof typeof defaultLimits;
 export type Limits = { readonly [N in LimitName]: number };
 
+/** A table of V8 takes 2^24 entries, and one more would end the server: nobody is let so far, whatever is said here. */
+const tableEntriesMax = 16_000_000;
+const tableLimits = [
+  'sessionsMax',
+  'watchesPerConnectionMax',
+  'watchesMax',
+  'ephemeralsPerSessionMax',
+  'distinctAclsMax',
+] as const satisfies readonly LimitName[];
+
 /** The defaults, with some of them set otherwise. 0 becomes infinity, so that it is compared as any other. */
 export function limitsOf(changes: Partial<Limits> = {}): Limits {
   const limits: Record<string, number> = { ...defaultLimits, ...changes };
   for (const name of Object.keys(limits)) if (limits[name] === 0) limits[name] = Infinity;
   // The log takes no more, whatever is said here, and ends the server that tries.
   limits.txnBytesMax = Math.min(limits.txnBytesMax!, defaultLimits.txnBytesMax);
+  for (const name of tableLimits) limits[name] = Math.min(limits[name]!, tableEntriesMax);
   limits.ephemeralPathBytesMax = Math.min(limits.ephemeralPathBytesMax!, limits.txnBytesMax);
   return limits as Limits;
 }

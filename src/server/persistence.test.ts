@@ -301,13 +301,13 @@ test('a snapshot taken while the tree changes, and the log behind it, give the t
 });
 
 test('a large tree is not written anew for every 100,000 txns, unless that is asked for', async () => {
-  const grow = async (disk: Persistence, from: number, to: number) => {
+  const run = async (disk: Persistence, from: number, to: number, txn: (i: number) => TxnBody) => {
     for (let at = from; at < to; at += 1_000) {
       const batch: LoggedTxn[] = [];
       for (let i = at; i < at + 1_000; i++) {
         const zxid = disk.tree.lastZxid + 1;
         const head = { clientId: 7n, cxid: 0, zxid, timeMs: 1 };
-        const body = create(`/n${i}`, '');
+        const body = txn(i);
         disk.tree.apply(head, body);
         batch.push({ head, body });
       }
@@ -315,6 +315,8 @@ test('a large tree is not written anew for every 100,000 txns, unless that is as
     }
     await new Promise(setImmediate);
   };
+  const grow = (disk: Persistence, from: number, to: number) =>
+    run(disk, from, to, (i) => create(`/n${i}`, ''));
   const taken = (disk: Persistence) => disk.lastSnapshot!.zxid;
 
   const clock = new ManualClock();
@@ -323,15 +325,25 @@ test('a large tree is not written anew for every 100,000 txns, unless that is as
   const first = taken(disk);
   await grow(disk, 0, 50_000);
   expect(taken(disk)).toBe(first); // one was written a moment ago
-  clock.advance(3_000);
+  clock.advance(10_000);
   await grow(disk, 50_000, 51_000);
   await expect.poll(() => taken(disk)).toBe(51_000); // half of 100,000
-  clock.advance(3_000);
+  clock.advance(10_000);
   await grow(disk, 51_000, 103_000);
   await expect.poll(() => taken(disk)).toBe(103_000); // 52,000 txns, 103,000 nodes
-  clock.advance(3_000);
+  clock.advance(10_000);
   await grow(disk, 103_000, 150_000);
   expect(taken(disk)).toBe(103_000);
+  await grow(disk, 150_000, 207_000);
+  await expect.poll(() => taken(disk)).toBe(207_000);
+  const set = (version: number): TxnBody => ({
+    type: 'setData',
+    txn: { path: '/n1', data: null, version },
+  });
+  await run(disk, 0, 499_000, set);
+  expect(taken(disk)).toBe(207_000); // a moment ago
+  await run(disk, 499_000, 500_000, set);
+  await expect.poll(() => taken(disk)).toBe(707_000); // and yet: there is much to be replayed
   await disk.log.close();
 });
 

@@ -98,11 +98,14 @@ async function readBack(
 ) {
   const { clock = systemClock } = options;
   let beganMs = clock.nowMs();
-  const fresh = () =>
-    new Tree({
+  const fresh = () => {
+    const made = new Tree({
       extendedTypes: options.extendedTypesEnabled ?? false,
       digest: options.digestEnabled ?? true,
     });
+    made.tellsEvents = false; // nobody watches yet
+    return made;
+  };
   let tree = fresh();
   const persisted = new Writer(StatPersisted.width);
   let check = new ReplayCheck();
@@ -142,6 +145,7 @@ async function readBack(
   );
   tallies.startup_txns_load_time.add(clock.nowMs() - beganMs);
   tallies.startup_txns_loaded.add(recovered.txns);
+  tree.tellsEvents = true;
   const whole = goneOn(judged(recovered, check, options), tree, options);
   return { tree, recovered: withClosed(whole, tree.closeUnlisted()), check };
 }

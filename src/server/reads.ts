@@ -6,7 +6,7 @@
  * A request that can't be read throws a ProtocolError, again before anything is written.
  */
 
-import { ProtocolError, ustringOrNull } from '../jute/index.ts';
+import { ProtocolError, Reader, readInt, ustringOrNull } from '../jute/index.ts';
 import {
   type Acl,
   GetACLResponse,
@@ -51,6 +51,13 @@ type Handler = (call: ReadCall) => number;
 /** Fewer nodes are counted as quickly as it is looked up how many they are. */
 const countedMin = 1_000;
 
+/** Behind a request's header, and the path's own length. */
+const pathStart = 12;
+/** What a reply takes that has neither data nor a list. */
+const plainBytes = 128;
+/** A name of common length, twice. */
+const childBytes = 64;
+
 export class Reads {
   readonly #tree: Tree;
   readonly #watches: Watches;
@@ -94,6 +101,41 @@ export class Reads {
   run(code: number, call: ReadCall): void {
     const fault = this.#byCode[code]!(call);
     if (fault !== 0) headerReply(call.connection.out, call.xid, this.#tree.lastZxid, fault);
+  }
+
+  /** About how long the reply to a request will be, rather more than less; found without making it. */
+  replyBytes(request: Buffer, session: bigint): number {
+    const code = readInt(request, 4);
+    if (code === ops.multiRead.code) return this.#multiReadBytes(request);
+    if (code === ops.getEphemerals.code) return 2 * this.#tree.ephemeralBytesOf(session);
+    const isData = code === ops.getData.code;
+    if (!isData && code !== ops.getChildren.code && code !== ops.getChildren2.code)
+      return plainBytes;
+    const pathEnd = request.length - 1; // behind the path is a byte that says whether to watch
+    const isCut = pathEnd < pathStart;
+    const node = isCut ? noNode : this.#tree.nodes.findBytes(request, pathStart, pathEnd);
+    return this.#nodeReplyBytes(node, isData);
+  }
+
+  #nodeReplyBytes(node: number, isData: boolean): number {
+    if (node === noNode) return plainBytes;
+    const { nodes } = this.#tree;
+    return plainBytes + (isData ? nodes.dataBytes(node) : childBytes * nodes.childCount(node));
+  }
+
+  #multiReadBytes(request: Buffer): number {
+    try {
+      let sum = 0;
+      for (const { op, request: part } of MultiRequest.read(new Reader(request.subarray(8)))) {
+        const { path } = part as { path: string };
+        sum += this.#nodeReplyBytes(this.#tree.find(path), op === 'getData');
+        if (sum > this.#limits.outputBytesMax) return sum; // it will be refused
+      }
+      return sum;
+    } catch (error) {
+      if (!(error instanceof ProtocolError)) throw error;
+      return plainBytes; // which is what it will be told
+    }
   }
 
   #ping({ connection }: ReadCall): number {

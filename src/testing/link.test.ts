@@ -192,6 +192,28 @@ test('while refusing, dialling fails as on a dead port and what is connected sta
   next.socket.destroy();
 });
 
+test('new connections that are held go on once they are admitted, and what is connected stays', async () => {
+  await using story = await connected();
+  const { peer, link, client, server } = story;
+
+  link.hold();
+  const late = await dial(link);
+  late.socket.write('late');
+  client.socket.write('still here');
+  await server.until(({ text }) => text === 'still here');
+  await settle();
+  expect(peer.ends.length).toBe(1);
+
+  link.blackhole();
+  link.admit();
+  await settle();
+  expect(peer.ends.length).toBe(1);
+
+  link.heal();
+  await (await peer.end(1)).until(({ text }) => text === 'late');
+  late.socket.destroy();
+});
+
 test('a black hole takes bytes, ends and new connections and gives nothing; healing gives all', async () => {
   await using story = await connected();
   const { peer, link, client, server } = story;

@@ -54,12 +54,13 @@ export class Link {
   #target: Target;
   #server: Server | undefined;
   readonly #connections = new Set<Connection>();
-  /** Accepted in a black hole: dialled when it heals. */
+  /** Accepted in a black hole, or while new ones are held: dialled when that is over. */
   readonly #undialled = new Map<Socket, number>();
   readonly #blocked = new Set<Direction>();
   readonly #fuses = new Map<Direction, number>();
   readonly #waiters = new Set<() => void>();
   #blackhole = false;
+  #holdsNew = false;
   #delayMs = 0;
   #chunkBytes = Number.POSITIVE_INFINITY;
   #closed = false;
@@ -134,6 +135,17 @@ export class Link {
     this.#adopt(server);
   }
 
+  /** New connections are taken and go no further, until `admit`. Those that are, go on. */
+  hold(): void {
+    this.#holdsNew = true;
+  }
+
+  /** Undoes `hold`: who was held goes on now. */
+  admit(): void {
+    this.#holdsNew = false;
+    if (!this.#blackhole) this.#dialHeld();
+  }
+
   /** Nothing passes, ends and resets included; connecting works, and that is all that does. */
   blackhole(): void {
     this.#blackhole = true;
@@ -175,12 +187,12 @@ export class Link {
   /** Takes back every fault but `refuse` and `onFrame`: what was held passes now, in order. */
   heal(): void {
     this.#blackhole = false;
+    this.#holdsNew = false;
     this.#blocked.clear();
     this.#fuses.clear();
     this.#delayMs = 0;
     this.#chunkBytes = Number.POSITIVE_INFINITY;
-    for (const [socket, number] of this.#undialled) this.#dial(socket, number);
-    this.#undialled.clear();
+    this.#dialHeld();
     this.#go();
   }
 
@@ -201,18 +213,23 @@ export class Link {
       const number = ++this.#counts.connections;
       // A peer's reset is for its flow to tell; without a listener it would end the process.
       socket.on('error', () => {});
-      if (this.#blackhole) this.#hold(socket, number);
+      if (this.#blackhole || this.#holdsNew) this.#holdBack(socket, number);
       else this.#dial(socket, number);
       this.#changed();
     });
   }
 
-  #hold(socket: Socket, number: number): void {
+  #holdBack(socket: Socket, number: number): void {
     this.#undialled.set(socket, number);
     socket.on('close', () => {
       this.#undialled.delete(socket);
       this.#changed();
     });
+  }
+
+  #dialHeld(): void {
+    for (const [socket, number] of this.#undialled) this.#dial(socket, number);
+    this.#undialled.clear();
   }
 
   #dial(client: Socket, number: number): void {

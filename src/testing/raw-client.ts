@@ -105,6 +105,16 @@ export class RawClient {
     this.#socket.write(bytes);
   }
 
+  /** All that is sent meanwhile leaves in one write. */
+  atOnce<T>(send: () => T): T {
+    this.#socket.cork();
+    try {
+      return send();
+    } finally {
+      this.#socket.uncork();
+    }
+  }
+
   frame(payload: Uint8Array): void {
     const length = Buffer.alloc(4);
     length.writeInt32BE(payload.length);

@@ -6,6 +6,7 @@
  */
 
 import { ownerKind } from './owners.ts';
+import { PathSet } from './path-set.ts';
 
 const noPaths: ReadonlySet<string> = new Set();
 
@@ -14,8 +15,8 @@ export class OwnedPaths {
   readonly #ephemerals = new Map<bigint, Set<string>>();
   /** Bytes of the paths that each session owns: they stand in one txn when it ends. */
   readonly #bytes = new Map<bigint, number>();
-  readonly #containers = new Set<string>();
-  readonly #ttls = new Set<string>();
+  readonly #containers = new PathSet();
+  readonly #ttls = new PathSet();
   #ephemeralCount = 0;
 
   constructor(extendedTypes: boolean) {
@@ -30,11 +31,11 @@ export class OwnedPaths {
     return this.#ephemerals;
   }
 
-  get containers(): ReadonlySet<string> {
+  get containers(): Iterable<string> {
     return this.#containers;
   }
 
-  get ttls(): ReadonlySet<string> {
+  get ttls(): Iterable<string> {
     return this.#ttls;
   }
 

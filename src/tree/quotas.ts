@@ -8,6 +8,8 @@
  * key, is no limit. Any client may write such a text, and so also one that can't be read.
  */
 
+import { PathSet } from './path-set.ts';
+
 export const quotaRoot = '/zookeeper/quota';
 export const limitsName = 'zookeeper_limits';
 export const statsName = 'zookeeper_stats';
@@ -81,7 +83,7 @@ export function usageText(count: bigint, bytes: bigint, others = none): Buffer {
 
 /** The paths that have limits, and which of them stands above a given path. */
 export class QuotaPaths {
-  readonly #paths = new Set<string>();
+  readonly #paths = new PathSet();
 
   add(path: string): void {
     if (path !== '' && path !== '/') this.#paths.add(path);

@@ -71,8 +71,8 @@ const noEncodedParent: { readonly path: Buffer; readonly node: number } = {
   path: Buffer.alloc(0),
   node: noNode,
 };
-const letterZ = 0x7a;
 const slashByte = 0x2f;
+const ownPath = Buffer.from('/zookeeper');
 
 /** Where the last name of a path in ASCII begins, at its slash; -1 for the root and for whatever else it is. */
 function lastSlash(bytes: Buffer, start: number, end: number): number {
@@ -84,6 +84,12 @@ function lastSlash(bytes: Buffer, start: number, end: number): number {
     if (byte === slashByte) slash = at;
   }
   return slash;
+}
+
+/** Whether a path may be /zookeeper or one below it. */
+function isOwn(bytes: Buffer, start: number): boolean {
+  for (let i = 0; i < ownPath.length; i++) if (bytes[start + i] !== ownPath[i]) return false;
+  return true;
 }
 
 /** `/a/b` gives `/a`, `/a` gives `/`. */
@@ -195,11 +201,11 @@ export class Tree {
     return this.#owned.bySession;
   }
 
-  get containers(): ReadonlySet<string> {
+  get containers(): Iterable<string> {
     return this.#owned.containers;
   }
 
-  get ttls(): ReadonlySet<string> {
+  get ttls(): Iterable<string> {
     return this.#owned.ttls;
   }
 
@@ -292,7 +298,7 @@ export class Tree {
 
   /**
    * The same for a node as it stands in the bytes of a snapshot, without a string or a buffer for it. False
-   * for one that is not like most: owned, not ASCII, below /z…, there already; then `restoreNode` takes it.
+   * for one that is not like most: owned, not ASCII, below /zookeeper…, there already; then `restoreNode` takes it.
    */
   restoreEncoded(bytes: Buffer, at: EncodedNodeAt): boolean {
     const start = at.pathAt + 4;
@@ -300,7 +306,7 @@ export class Tree {
     const ownerAt = at.statAt + persistedOwnerAt;
     if (readInt(bytes, ownerAt) !== 0 || readInt(bytes, ownerAt + 4) !== 0) return false;
     const slash = lastSlash(bytes, start, end);
-    if (slash === -1 || bytes[start + 1] === letterZ) return false;
+    if (slash === -1 || isOwn(bytes, start)) return false;
     const { nodes } = this;
     const hash = hashOf(bytes, start, end);
     if (nodes.findHashed(hash, bytes, start, end) !== noNode) return false;
