@@ -62,7 +62,7 @@ const jvmWarmSeconds = 10;
 
 export async function benchClient(options: BenchOptions): Promise<unknown> {
   compilePrograms();
-  const packages = [ownPackage(options.dist, log), ...peerPackages(log)];
+  const packages = [ownPackage(options.dist), ...peerPackages(log)];
   const rows: Row[] = [];
   const missing = packages.filter(({ module }) => module === undefined);
   await onFastServer(async (server) =>

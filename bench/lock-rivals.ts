@@ -97,7 +97,7 @@ export async function startLockRivals(options: BenchOptions): Promise<Started> {
   const node = (side: string, address: string, modules: readonly string[]) =>
     new LockLoad(process.execPath, [program, side, address, ...modules]);
 
-  const own = ownPackage(options.dist, log);
+  const own = ownPackage(options.dist);
   if (own.module === undefined) throw new Error(own.why);
   const ownModules = [own.module, own.module.replace('/client/', '/recipes/')];
   const serve = await startRival('drover', undefined, options);

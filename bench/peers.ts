@@ -6,7 +6,7 @@
  */
 
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { root, store } from './programs.ts';
@@ -90,31 +90,10 @@ function versionIn(folder: string): string | undefined {
   }
 }
 
-/** Ours, built anew where a source is newer than what was built from it. */
-export function ownPackage(dist: string | undefined, log: (line: string) => void): Package {
+/** Ours, as `npm run bench` built it, or somebody else. */
+export function ownPackage(dist: string | undefined): Package {
   const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
-  const folder = dist ?? join(root, 'dist');
-  const main = join(folder, 'client', 'index.js');
-  if (dist === undefined && changedMs(main) < newestMs(join(root, 'src'))) {
-    log('building drover …');
-    const tsc = join(root, 'node_modules/typescript/bin/tsc');
-    const project = join(root, 'tsconfig.build.json');
-    const { status, stdout } = spawnSync(process.execPath, [tsc, '-p', project], {
-      encoding: 'utf8',
-    });
-    // What does not type-check is built all the same; whoever measures should know.
-    if (status !== 0) log(`the build has errors, the first: ${stdout.split('\n')[0]}`);
-  }
+  const main = join(dist ?? join(root, 'dist'), 'client', 'index.js');
   if (!existsSync(main)) return { name: 'drover', version, why: `there is no ${main}` };
   return { name: 'drover', version, module: pathToFileURL(main).href };
-}
-
-function newestMs(folder: string): number {
-  const files = readdirSync(folder, { recursive: true, encoding: 'utf8' });
-  const sources = files.filter((file) => file.endsWith('.ts') && !file.endsWith('.test.ts'));
-  return Math.max(...sources.map((file) => changedMs(join(folder, file))));
-}
-
-function changedMs(file: string): number {
-  return existsSync(file) ? statSync(file).mtimeMs : 0;
 }

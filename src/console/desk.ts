@@ -172,6 +172,7 @@ export class Desk {
       origin: isKnown ? sources.origin : '',
       context: this.context,
       link: isKnown ? this.live.link : null,
+      lastEventId: isKnown ? this.feed.lastId : null,
       features: {
         live: this.live.isLive,
         history: sources.history !== undefined,

@@ -31,12 +31,12 @@ export class Feed {
   readonly #kept: Kept[] = [];
   readonly #listeners = new Set<Listener>();
   readonly #ends = new Set<() => void>();
-  readonly #onListening: (count: number) => void;
   #number = 0;
   #keptChars = 0;
 
-  constructor(onListening: (count: number) => void = () => {}) {
-    this.#onListening = onListening;
+  /** Names the last event that is kept: a stream from there on misses none. */
+  get lastId(): string {
+    return `${this.run}-${this.#number}`;
   }
 
   get listeners(): number {
@@ -54,7 +54,7 @@ export class Feed {
       return;
     }
     this.#number += 1;
-    const text = textOf(kind, event, `${this.run}-${this.#number}`);
+    const text = textOf(kind, event, this.lastId);
     this.#kept.push({ number: this.#number, text });
     this.#keptChars += text.length;
     while (this.#kept.length > limits.eventsKept || this.#keptChars > keptCharsMax) {
@@ -70,9 +70,7 @@ export class Feed {
     let end = () => {};
     const leave = () => {
       this.#ends.delete(end);
-      if (listener !== undefined && this.#listeners.delete(listener)) {
-        this.#onListening(this.#listeners.size);
-      }
+      if (listener !== undefined) this.#listeners.delete(listener);
     };
     return new ReadableStream<Uint8Array>(
       {
@@ -81,7 +79,7 @@ export class Feed {
           const missed = this.#missed(lastId);
           // Its number is what the browser sends back if nothing else comes before the break. Who missed
           // something keeps the one it has until it is told: the link may break again in between.
-          const id = missed.length === 0 ? `${this.run}-${this.#number}` : undefined;
+          const id = missed.length === 0 ? this.lastId : undefined;
           put(textOf('hello', first, id));
           for (const text of missed) put(text);
           end = () => {
@@ -94,7 +92,6 @@ export class Feed {
           };
           this.#ends.add(end);
           this.#listeners.add(listener);
-          this.#onListening(this.#listeners.size);
         },
         cancel: leave,
       },
@@ -113,7 +110,7 @@ export class Feed {
       last < first - 1 ||
       last > this.#number
     ) {
-      return [textOf('resync', { why: 'gone' }, `${this.run}-${this.#number}`)];
+      return [textOf('resync', { why: 'gone' }, this.lastId)];
     }
     return this.#kept.slice(last - first + 1).map((kept) => kept.text);
   }

@@ -71,7 +71,7 @@ export class LiveTree {
     this.#clock = clock;
     this.#link = this.#linkView(client.state);
     client.on('state', this.#stateListener);
-    if (client.state.name === 'connected') void this.#arm();
+    if (client.state.name === 'connected') void this.#again();
   }
 
   get isLive(): boolean {

@@ -19,6 +19,8 @@ export interface SessionView {
   /** Of the saved ones; null: where the console was started for. */
   readonly context: string | null;
   readonly link: LinkView | null;
+  /** A stream of events that goes on from here misses nothing that later answers lack. Null for nobody. */
+  readonly lastEventId: string | null;
   readonly features: Features;
 }
 

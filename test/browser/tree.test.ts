@@ -1,7 +1,8 @@
 /** Stories of the tree: found, edited, fought over, deleted, and long. */
-import type { Page } from 'playwright-core';
+import type { Page, Route } from 'playwright-core';
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { Client } from '../../src/client/index.ts';
+import { deferred } from '../../src/support/index.ts';
 import { isBrowserMissing } from './browser.ts';
 import { useStage } from './stage.ts';
 import { consoleOf, plantNodes, type World } from './world.ts';
@@ -142,6 +143,30 @@ describe.skipIf(isBrowserMissing())('the tree', () => {
     await tab.locator('.node', { hasText: 'second' }).waitFor();
     expect(complaints).toEqual([]);
     await close();
+  });
+
+  test('a node that comes after its list and before the stream of changes is in the list', async () => {
+    await world.client.create('/early');
+    await world.client.create('/early/first');
+    const other = await at('/early/first');
+    const { tab, complaints, close } = await stage.openTab();
+    const told = deferred<void>();
+    const hold = async (route: Route) => {
+      await told.promise;
+      await route.continue();
+    };
+    await tab.route('**/api/events', hold, { times: 1 });
+    await tab.goto(world.url('/tree?path=/early/first'));
+    await tab.locator('.node.at').waitFor();
+
+    await world.client.create('/early/second');
+    await other.tab.locator('.node', { hasText: 'second' }).waitFor();
+    told.resolve();
+
+    await tab.locator('.node', { hasText: 'second' }).waitFor();
+    expect(complaints).toEqual([]);
+    await close();
+    await other.close();
   });
 
   test('a node that is not there yet stands in the tree as soon as it is', async () => {

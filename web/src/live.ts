@@ -152,6 +152,8 @@ let following: AbortController | undefined;
 /** From now on, and at once: one that waits for its next try is let go of. */
 export function listen(): void {
   if (following !== undefined) wasDown = true;
+  // What is shown was asked for after the session: whatever changed since then is told. Otherwise all is asked again.
+  const fromId = wasDown ? null : (session.value?.lastEventId ?? null);
   following?.abort();
   following = new AbortController();
   wantsToken.value = false;
@@ -171,6 +173,7 @@ export function listen(): void {
       },
     },
     following.signal,
+    fromId,
   );
 }
 

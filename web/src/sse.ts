@@ -25,8 +25,9 @@ export async function follow(
   path: string,
   handlers: StreamHandlers,
   signal: AbortSignal,
+  fromId: string | null,
 ): Promise<void> {
-  let lastId = null as string | null;
+  let lastId = fromId;
   let waitMs = retryMsMin;
   while (!signal.aborted) {
     await shown(signal);
