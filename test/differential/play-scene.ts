@@ -111,7 +111,7 @@ export class Scene {
         line.expectWelcome(at);
         line.raw.write(Buffer.from(command.hex, 'hex'));
         await line.settled(closesMs);
-        this.#welcomed(slot, line);
+        await this.#settle(slot, line, at);
         return;
       }
       case 'drop':
@@ -166,7 +166,11 @@ export class Scene {
       );
     }
     await line.settled();
-    // A refusal is followed by the end of the link.
+    await this.#settle(slot, line, at);
+  }
+
+  /** A refusal is followed by the end of the link. */
+  async #settle(slot: Slot, line: Line, at: number): Promise<void> {
     if (!this.#welcomed(slot, line) && line.isUsable) await this.#closes(line, at);
   }
 
