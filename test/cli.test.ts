@@ -1,6 +1,6 @@
 /** The command line as a person has it: real processes, what they print and how they end. */
 
-import { type ChildProcess, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import {
   existsSync,
@@ -12,6 +12,7 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -465,6 +466,47 @@ for (const how of ['on SIGHUP', 'when their file is replaced']) {
     await Promise.all([before.close(), after.close()]);
   });
 }
+
+test('a SIGHUP that comes while a server starts does not end it, and is heeded once it runs', async () => {
+  const pem = join(folder, 'server.pem');
+  writeFileSync(pem, certificates.server.key + certificates.server.cert);
+  execFileSync('mkfifo', [join(folder, 'users')]); // it starts no further than who fills this lets it
+  const server = serve(
+    ...['--in-memory', '--users', 'users', '--set', 'secureClientPort=0'],
+    ...['--set', `ssl.keyStore.location=${pem}`, '--set', 'ssl.clientAuth=none'],
+  );
+  const users = await open(join(folder, 'users'), 'w'); // opens once it is read
+
+  server.child.kill('SIGHUP');
+  await users.writeFile('ann: secret\n');
+  await users.close();
+
+  await server.ready();
+  await server.says(/certificates were read again/);
+});
+
+test('the folder that Java makes of a name beyond ASCII is not passed over for an empty one', async () => {
+  mkdirSync(join(folder, 'd\u00c3\u00a4ta', 'version-2'), { recursive: true });
+  writeFileSync(join(folder, 'zoo.cfg'), 'dataDir=d\u00e4ta\nclientPort=0\n');
+
+  const { code, err } = await drover('serve', 'zoo.cfg');
+
+  expect(code).toBe(4);
+  expect(err).toContain('d\u00e4ta is not there, and d\u00c3\u00a4ta is');
+});
+
+test('an audit log that nobody reads any more is told, and the server goes on', async () => {
+  const server = serve('--in-memory', '--set', 'audit.enable=true');
+  const { address } = await server.ready();
+  server.child.stdout!.destroy();
+  const client = await connect(String(address));
+  const told = /the audit log on standard output can't be written \(EPIPE\)/;
+
+  for (let i = 0; !told.test(server.err); i++) await client.create(`/${i}`);
+
+  await client.create('/still-there');
+  await client.close();
+});
 
 test('a JKS store is refused with how to convert it', async () => {
   writeFileSync(join(folder, 'server.jks'), 'x');

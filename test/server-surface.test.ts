@@ -272,6 +272,7 @@ test('snapshot and restore want somebody who may, and then are off', async () =>
     expect(await status('nonsense x')).toBe(401);
     expect(await status('digest ann:guess')).toBe(403);
     expect(await status('digest super:test')).toBe(503);
+    expect(await status('Digest super:test')).toBe(503); // as HTTP has it, schemes are of any case
   });
 });
 
@@ -579,6 +580,28 @@ test('mutual TLS lets nobody in without a certificate, nor with one of strangers
 
   expect(await client.exists('/')).not.toBeNull();
   await client.close();
+});
+
+test('where a certificate is wanted and not needed, one of strangers is refused all the same', async () => {
+  const { ca, server: own, client: known, otherClient } = certificates;
+  await using server = await start({
+    tls: { ...own, ca, requestCert: true, rejectUnauthorized: false },
+    extraSchemes: ['x509'],
+  });
+  const schemes = async (pair: { cert?: string; key?: string }) => {
+    const client = await connect(server.address, {
+      tls: { ca, servername: 'localhost', ...pair },
+      connectTimeoutMs: 2_000,
+    } as never);
+    const ids = await client.whoAmI();
+    await client.close();
+    return ids.map(({ authScheme }) => authScheme);
+  };
+
+  expect(await schemes({})).not.toContain('x509');
+  expect(await schemes(known)).toContain('x509');
+  await expect(schemes(otherClient)).rejects.toThrow();
+  expect(server.engine.stats.tlsFailures).toBeGreaterThan(0);
 });
 
 test('the owner of the super certificate may do everything', async () => {

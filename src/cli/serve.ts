@@ -66,6 +66,7 @@ async function untilTold(
   checkDataDir(config);
   const audit = auditOf(config);
   const stop = signalled(); // from now on: who sees that we are ready may stop us at once
+  const hangUps = new HangUps();
   const server = await begin(config, logger, audit);
   const closers: (() => Promise<void>)[] = [() => server.close()];
   try {
@@ -77,7 +78,7 @@ async function untilTold(
       metrics && `http://${config.must('metricsProvider.httpHost')}:${metrics.port}/metrics`;
     const web = await consoleOf(context, server, flags, consolePort, metricsUrl);
     if (web !== undefined) closers.unshift(() => web.close());
-    const reloading = reloadCertificates(config, server);
+    const reloading = reloadCertificates(config, server, hangUps);
     closers.unshift(async () => reloading.close());
     audit?.serverStarted();
     sayReady(config, server, { admin, metrics, web }, flags.json === true);
@@ -211,11 +212,12 @@ function warnLoudly(config: ServerConfig): void {
   if (config.must('drover.salvage')) {
     tell('SALVAGE: where files are damaged, what can not be read is given up');
   }
-  if (/^yes$/i.test(config.must('skipACL'))) tell('UNSAFE: skipACL=yes, no permission is checked');
+  if (config.must('skipACL') === 'yes') tell('UNSAFE: skipACL=yes, no permission is checked');
 }
 
-/** What may stand beside version-2: Apache puts it there. */
-const apacheFiles = /^(version-2|myid|initialize|zookeeper_server\.pid|lost\+found|\..*)$/;
+/** What may stand beside version-2: Apache puts it there, or who keeps the configuration with the data. */
+const apacheFiles =
+  /^(version-2|myid|initialize|zookeeper_server\.pid|lost\+found|.*\.cfg(\.dynamic.*)?|\..*)$/;
 
 /** A home folder, say, is no data directory; who points at one has mistyped. */
 function checkDataDir(config: ServerConfig): void {
@@ -224,7 +226,10 @@ function checkDataDir(config: ServerConfig): void {
     const folder = config.get(key);
     if (folder === undefined) continue;
     const status = statusOf(folder);
-    if (status === undefined) continue;
+    if (status === undefined) {
+      refuseAnothersName(folder);
+      continue;
+    }
     if (!status.isDirectory()) {
       throw new CommandError('data', `${folder} is no folder; name one with --data`);
     }
@@ -237,6 +242,16 @@ function checkDataDir(config: ServerConfig): void {
       );
     }
   }
+}
+
+/** Apache reads a zoo.cfg as Latin-1: what is `dä` to us is `dÃ¤` there. To start empty would lose all. */
+function refuseAnothersName(folder: string): void {
+  const asJava = Buffer.from(folder).toString('latin1');
+  if (asJava === folder || statusOf(asJava) === undefined) return;
+  throw new CommandError(
+    'data',
+    `${folder} is not there, and ${asJava} is, as Java reads the same bytes; rename it, or name it with --data or --data-log`,
+  );
 }
 
 function statusOf(folder: string) {
@@ -264,12 +279,20 @@ type BoundAudit = Audit & { bind(auth: Auth): void };
 function auditOf(config: ServerConfig): BoundAudit | undefined {
   if (!config.must('audit.enable')) return undefined;
   const file = config.get('drover.auditFile') ?? '-';
+  let gone: Error | undefined; // a pipe tells later, and for good
+  if (file === '-') {
+    process.stdout.on('error', (error) => {
+      gone = error;
+    });
+  }
   const append = (text: string) => {
-    if (file === '-') process.stdout.write(text);
-    else appendFileSync(file, text, { mode: 0o600 });
+    if (file === '-') {
+      if (gone !== undefined) throw gone;
+      process.stdout.write(text);
+    } else appendFileSync(file, text, { mode: 0o600 });
   };
   const why = (error: unknown) =>
-    `the audit log ${file} can't be written (${(error as NodeJS.ErrnoException).code})`;
+    `the audit log ${file === '-' ? 'on standard output' : file} can't be written (${(error as NodeJS.ErrnoException).code})`;
   try {
     append('');
   } catch (cause) {
@@ -443,10 +466,33 @@ function signalled(): Promise<{ signal: string }> {
   });
 }
 
+/** SIGHUP ends who does not listen, and a supervisor may send it while files are still being read. */
+class HangUps {
+  #hear: (() => void) | undefined;
+  #isMissed = false;
+
+  constructor() {
+    process.on('SIGHUP', () => {
+      if (this.#hear === undefined) this.#isMissed = true;
+      else this.#hear();
+    });
+  }
+
+  /** At once, too, for one that came before. */
+  listen(hear: () => void): void {
+    this.#hear = hear;
+    if (this.#isMissed) hear();
+  }
+}
+
 /** Writers replace files in several steps; the last of them counts. */
 const settleMs = 200;
 
-function reloadCertificates(config: ServerConfig, server: RunningServer): { close(): void } {
+function reloadCertificates(
+  config: ServerConfig,
+  server: RunningServer,
+  hangUps: HangUps,
+): { close(): void } {
   const reload = () => {
     if (server.securePort === undefined) return;
     try {
@@ -456,7 +502,7 @@ function reloadCertificates(config: ServerConfig, server: RunningServer): { clos
       tell(`certificates stay as they were: ${(error as Error).message}`);
     }
   };
-  process.on('SIGHUP', reload);
+  hangUps.listen(reload);
   if (server.securePort === undefined || !config.must('client.certReload')) return { close() {} };
   const files = tlsFiles(config);
   const contents = () => files.map((file) => readFileSync(file, 'latin1')).join('\n');

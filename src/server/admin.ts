@@ -202,7 +202,7 @@ function guard(
     return [429, 'Too many failed attempts'];
   }
   const proof = credentials === undefined ? null : Buffer.from(credentials);
-  const ids = more.length > 0 ? null : engine.auth.prove(scheme, proof, address);
+  const ids = more.length > 0 ? null : engine.auth.prove(scheme.toLowerCase(), proof, address);
   if (ids === null || ids.length === 0) {
     engine.stats.authFailures += 1;
     engine.authAttempts.failed(address, clock.nowMs());

@@ -21,6 +21,8 @@ export interface AppliedKey {
   readonly property?: string;
   /** Never shown. */
   readonly secret?: boolean;
+  /** What an empty text stands for, where it does not stand for itself. */
+  readonly blank?: string;
 }
 
 const limitAbout = (name: LimitName): AppliedKey => ({
@@ -47,15 +49,18 @@ const own = {
   'drover.logLevel':     { kind: 'text', default: 'warn', about: 'silent, error, warn, info or debug' },
 } as const satisfies Record<string, AppliedKey>;
 
+/** Java takes an empty address for this one, Node for all there are. */
+const blank = '127.0.0.1';
+
 // biome-ignore format: a table is read down its columns
 const apache = {
   'dataDir':                 { kind: 'text', default: './drover-data', about: 'snapshots, and logs where dataLogDir is not named. Apache has no default' },
   'dataLogDir':              { kind: 'text', about: 'logs, best on a disk of their own' },
   'clientPort':              { kind: 'int',  default: '2181', about: '0 takes any that is free' },
-  'clientPortAddress':       { kind: 'text', default: '127.0.0.1', about: 'Apache listens everywhere; here that needs drover.insecureBind, or authentication' },
+  'clientPortAddress':       { kind: 'text', default: '127.0.0.1', blank, about: 'Apache listens everywhere; here that needs drover.insecureBind, or authentication' },
   'secureClientPort':        { kind: 'int',  about: 'where TLS is spoken' },
-  'secureClientPortAddress': { kind: 'text', about: 'as clientPortAddress' },
-  'tickTime':                { kind: 'int',  default: '2000', about: 'milliseconds; sessions last 2 to 20 of them' },
+  'secureClientPortAddress': { kind: 'text', blank, about: 'as clientPortAddress' },
+  'tickTime':                { kind: 'int',  default: '2000', about: 'milliseconds; sessions last 2 to 20 of them. Apache has 3000 where a file names none' },
   'minSessionTimeout':       { kind: 'int',  default: '-1', about: 'milliseconds; -1 is 2 ticks' },
   'maxSessionTimeout':       { kind: 'int',  default: '-1', about: 'milliseconds; -1 is 20 ticks' },
   'maxClientCnxns':          { kind: 'int',  default: '60', about: 'links from one address; 0 is no limit' },
@@ -79,7 +84,7 @@ const apache = {
   'znode.container.maxNeverUsedIntervalMs': { kind: 'int', default: '0', property: 'znode.container.maxNeverUsedIntervalMs', about: 'a container that never had a child goes after this; 0 keeps it' },
 
   'admin.enableServer':      { kind: 'flag', about: 'on as soon as another admin key is there; Apache has it on' },
-  'admin.serverAddress':     { kind: 'text', default: '127.0.0.1', about: 'Apache listens everywhere' },
+  'admin.serverAddress':     { kind: 'text', default: '127.0.0.1', blank, about: 'Apache listens everywhere' },
   'admin.serverPort':        { kind: 'int',  default: '8080', about: '0 takes any that is free' },
   'admin.commandURL':        { kind: 'text', default: '/commands', about: 'where the commands are' },
   'admin.snapshot.enabled':  { kind: 'flag', default: 'false', about: 'who may do everything with `/` may fetch a snapshot; Apache has it on' },
@@ -87,7 +92,7 @@ const apache = {
   'admin.rateLimiterIntervalInMS': { kind: 'int', default: '300000', about: 'milliseconds from one such snapshot, or one such restore, to the next' },
 
   'metricsProvider.className': { kind: 'text', about: 'a name with `Prometheus` in it switches `/metrics` on' },
-  'metricsProvider.httpHost': { kind: 'text', default: '127.0.0.1', about: 'Apache listens everywhere' },
+  'metricsProvider.httpHost': { kind: 'text', default: '127.0.0.1', blank, about: 'Apache listens everywhere' },
   'metricsProvider.httpPort': { kind: 'int',  default: '7000', about: '0 takes any that is free' },
   'metricsProvider.exportJvmInfo': { kind: 'flag', default: 'true', about: 'metrics of the process, here of Node' },
 

@@ -43,7 +43,7 @@ export function optionsOf(config: ServerConfig): ServerOptions {
     digestSchemeEnabled: config.must('DigestAuthenticationProvider.enabled'),
     slowAppendMs: config.must('fsync.warningthresholdms'),
     x509SuperUser: config.get('X509AuthenticationProvider.superUser'),
-    skipAcl: /^yes$/i.test(config.must('skipACL')),
+    skipAcl: config.must('skipACL') === 'yes', // as Apache: what is not that word checks them
     extraSchemes,
     sasl,
     requiredSchemes,

@@ -50,6 +50,21 @@ describe('properties', () => {
   });
 });
 
+test.each(['dataDir=C:\\users', 'dataDir=\\\\\\u12', 'da\\u00zztaDir=x'])(
+  '%j is refused, as by Java',
+  (line) => {
+    expect(refusal(`tickTime=2000\n${line}\n`)).toThrow(/^zoo\.cfg line 2: a \\u wants four/);
+  },
+);
+
+test('a backslash alone on its line begins nothing: a comment behind it is one', () => {
+  expect(readProperties('\\\n# a=1\n\\\n\nb=2\n\\\n')).toEqual([{ key: 'b', value: '2', line: 5 }]);
+});
+
+test('a backslash that stands twice escapes nothing behind it', () => {
+  expect(readConfig(file('dataDir=C:\\\\users')).get('dataDir')).toBe('C:\\users');
+});
+
 describe('a zoo.cfg', () => {
   test('of Apache, the sample, is taken with a warning for what has no effect', () => {
     const sample =
@@ -237,6 +252,43 @@ describe('options', () => {
     ).toThrow('needs users');
     expect(() => options('authProvider.1=com.example.Mine')).toThrow("a class of Java's");
   });
+});
+
+test.each(['dataDir=', 'dataLogDir='])('%j is refused, and not the current folder', (line) => {
+  expect(refusal(`clientPort=0\n${line}\n`)).toThrow(/^zoo\.cfg line 2: \w+ is empty$/);
+});
+
+test('an empty address is loopback, as in Java, and not all there are', () => {
+  const environment = { DROVER_CLIENT_PORT_ADDRESS: '', DROVER_METRICS_PROVIDER_HTTP_HOST: '' };
+  const text = 'admin.serverAddress=\nsecureClientPortAddress= \n';
+
+  const config = readConfig({ ...file(text), environment });
+
+  for (const key of [
+    ...(['clientPortAddress', 'secureClientPortAddress'] as const),
+    ...(['admin.serverAddress', 'metricsProvider.httpHost'] as const),
+  ]) {
+    expect([key, config.get(key)]).toEqual([key, '127.0.0.1']);
+  }
+});
+
+test('an ensemble is refused by whatever names it', () => {
+  const why = /: server\.1 describes an ensemble, .* drover ensemble/;
+  expect(() => readConfig({ flags: { 'server.1': 'a:1:2' } })).toThrow(why);
+  expect(() => readConfig({ javaArguments: ['zookeeper.server.1=a:1:2'] })).toThrow(why);
+});
+
+test.each([
+  ...['minSessionTimeout=3000000000\nmaxSessionTimeout=4000000000', 'maxSessionTimeout=2147483648'],
+  ...['minSessionTimeout=-5\nmaxSessionTimeout=-3', 'admin.commandURL=commands'],
+])('%j is refused, as by Apache or since no client could be told', (text) => {
+  expect(refusal(text)).toThrow(/^zoo\.cfg line [12]: .* has to be/);
+});
+
+test('permissions are left unchecked by the one word that Apache takes, and by no other', () => {
+  const skips = (value: string) => optionsOf(readConfig(file(`skipACL=${value}`))).skipAcl;
+
+  expect(['yes', 'YES', 'Yes', 'true', ''].map(skips)).toEqual([true, false, false, false, false]);
 });
 
 describe('users', () => {

@@ -66,7 +66,7 @@ export class ServerConfig {
   get<K extends ConfigKey>(key: K): ValueOf<K> | undefined {
     const spec: AppliedKey = appliedKeys[key];
     const given = this.#given.get(key);
-    const text = given?.value ?? spec.default;
+    const text = (given?.value === '' ? spec.blank : undefined) ?? given?.value ?? spec.default;
     return text === undefined ? undefined : (parsed(key, spec, text, given?.origin) as ValueOf<K>);
   }
 
@@ -116,12 +116,14 @@ export function readConfig(sources: ConfigSources): ServerConfig {
 
   if (file !== undefined) {
     const properties = readProperties(file.text).map((each) => ({ ...each, key: each.key.trim() }));
-    const quorum = properties.find(({ key }) => ensembleKeys.test(key));
-    if (quorum !== undefined) {
+    const broken = properties.find(({ isBroken }) => isBroken);
+    if (broken !== undefined) {
       throw new ConfigError(
-        `${file.name} line ${quorum.line}: ${quorum.key} describes an ensemble, and drover serve runs one server; start several with drover ensemble, or take the line out`,
+        `${file.name} line ${broken.line}: a \\u wants four hexadecimal digits; a backslash that is meant is written twice`,
       );
     }
+    const quorum = properties.find(({ key }) => ensembleKeys.test(key));
+    if (quorum !== undefined) throw severalServers(quorum.key, `${file.name} line ${quorum.line}`);
     for (const { key, value, line } of properties) take(key, value, `${file.name} line ${line}`);
   }
   for (const [name, value] of Object.entries(environment)) {
@@ -173,9 +175,16 @@ function withoutPrefix(name: string): string | undefined {
   return name.startsWith('drover.') || Object.hasOwn(inertKeys, name) ? name : undefined;
 }
 
+function severalServers(key: string, origin: string): ConfigError {
+  return new ConfigError(
+    `${origin}: ${key} describes an ensemble, and drover serve runs one server; start several with drover ensemble, or take it out`,
+  );
+}
+
 /** A warning for a key without effect; nothing for one that is off anyway. */
 function unapplied(written: string, { value, origin }: Given): string | undefined {
   const key = written.replace(/^zookeeper\./, '');
+  if (ensembleKeys.test(key)) throw severalServers(key, origin);
   const refused = Object.hasOwn(refusedKeys, key) ? refusedKeys[key] : undefined;
   if (refused !== undefined) {
     if (!refused.values.test(value)) return undefined;
@@ -229,6 +238,9 @@ function check(config: ServerConfig): void {
   }
   range('metricsProvider.httpPort', 0, 65_535);
   range('tickTime', 1, 3_600_000);
+  // A client is told in 32 bits.
+  range('minSessionTimeout', -1, 0x7fff_ffff);
+  range('maxSessionTimeout', -1, 0x7fff_ffff);
   range('jute.maxbuffer', 1024, 0x7fff_ffff);
   range('snapCount', 2, Number.MAX_SAFE_INTEGER);
   range('preAllocSize', 1, 16 * 1024 * 1024);
@@ -236,6 +248,13 @@ function check(config: ServerConfig): void {
   range('znode.container.maxPerMinute', 1, 0x7fff_ffff);
   for (const name of Object.keys(defaultLimits) as LimitName[]) {
     range(`drover.limits.${name}`, 0, Number.MAX_SAFE_INTEGER);
+  }
+  for (const key of ['dataDir', 'dataLogDir'] as const) {
+    if (config.get(key) === '') throw new ConfigError(`${config.originOf(key)}: ${key} is empty`);
+  }
+  if (!config.must('admin.commandURL').startsWith('/')) {
+    const origin = config.originOf('admin.commandURL');
+    throw new ConfigError(`${origin}: admin.commandURL has to be a path that begins with /`);
   }
   const ticks = config.must('tickTime');
   const least = config.must('minSessionTimeout');

@@ -8,6 +8,8 @@ export interface Property {
   readonly value: string;
   /** Counted from 1. */
   readonly line: number;
+  /** A \u without its four digits is in it, for which Java refuses the whole file. */
+  readonly isBroken?: true;
 }
 
 /** In order. A key that stands twice stands twice here. */
@@ -16,18 +18,29 @@ export function readProperties(text: string): Property[] {
   const properties: Property[] = [];
   for (let at = 0; at < lines.length; at++) {
     const line = at + 1;
-    let logical = lines[at]!.replace(/^[ \t\f]+/, '');
-    if (logical === '' || logical.startsWith('#') || logical.startsWith('!')) continue;
-    while (goesOn(logical) && at + 1 < lines.length) {
+    let logical = lines[at]!.replace(blanks, '');
+    while (goesOn(logical) && !saysNothing(logical) && at + 1 < lines.length) {
+      const begun = logical.slice(0, -1);
       at += 1;
-      logical = logical.slice(0, -1) + lines[at]!.replace(/^[ \t\f]+/, '');
+      logical = begun + lines[at]!.replace(blanks, '');
+      if (begun === '' && saysNothing(logical)) break; // a comment goes on nowhere
     }
+    if (saysNothing(logical)) continue;
     const end = keyEnd(logical);
     const rest = logical.slice(end).replace(/^[ \t\f]*[=:]?[ \t\f]*/, '');
-    properties.push({ key: unescaped(logical.slice(0, end)), value: unescaped(rest), line });
+    properties.push({
+      key: unescaped(logical.slice(0, end)),
+      value: unescaped(rest),
+      line,
+      ...(brokenEscape.test(logical) ? { isBroken: true } : {}),
+    });
   }
   return properties;
 }
+
+const blanks = /^[ \t\f]+/;
+
+const saysNothing = (line: string) => line === '' || line.startsWith('#') || line.startsWith('!');
 
 /** An odd number of backslashes: the last of them escapes the line's end. */
 function goesOn(line: string): boolean {
@@ -42,6 +55,8 @@ function keyEnd(line: string): number {
   }
   return line.length;
 }
+
+const brokenEscape = /(?<!\\)(?:\\\\)*\\u(?![0-9a-fA-F]{4})/;
 
 const escapes: Readonly<Record<string, string>> = { t: '\t', n: '\n', r: '\r', f: '\f' };
 

@@ -26,7 +26,7 @@ import { Restoration } from './restore.ts';
 import { addressOf } from './socket-wire.ts';
 import { Tally } from './stats.ts';
 import { memoryLog } from './txn-log.ts';
-import { servePlain, serveTls } from './wire.ts';
+import { isDisproved, servePlain, serveTls } from './wire.ts';
 
 export interface RunningServer {
   readonly host: string;
@@ -233,6 +233,11 @@ export async function startServer(options: ServerOptions = {}): Promise<RunningS
       handshakeTimeoutMs === Infinity ? {} : { handshakeTimeout: handshakeTimeoutMs };
     const tlsServer = createTlsServer({ ...patience, ...tls }, (socket) => {
       unsecured.delete(socket);
+      if (isDisproved(socket)) {
+        life.engine.stats.tlsFailures += 1;
+        socket.destroy();
+        return;
+      }
       serveTls(socket, (wire, ids) => door.open(wire, ids), onBug);
     });
     tlsServer.on('tlsClientError', (_, socket) => {

@@ -3,8 +3,9 @@
  * anew whenever certificates are reloaded. No message shows what is in a file.
  */
 
+import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import type { TlsOptions } from 'node:tls';
+import { createSecureContext, getCiphers, type TlsOptions } from 'node:tls';
 import { ConfigError, type ServerConfig } from './config.ts';
 
 /** The files that `readTls` reads. */
@@ -31,7 +32,7 @@ export function readTls(config: ServerConfig): TlsOptions {
     );
   }
   const ca = trustStore === undefined ? undefined : trusted(config, trustStore);
-  return {
+  const options = {
     ...keyAndCertificates(config, keyStore),
     ...(passphrase === undefined ? {} : { passphrase }),
     ...(ca === undefined ? {} : { ca }),
@@ -40,6 +41,32 @@ export function readTls(config: ServerConfig): TlsOptions {
     ...versions(config.get('ssl.enabledProtocols')),
     ...ciphers(config.get('ssl.ciphersuites')),
   };
+  proveUsable(options, keyStore);
+  return options;
+}
+
+/** What OpenSSL says of the mistakes that people make. */
+const troubles: readonly [said: RegExp, why: string][] = [
+  [/bad decrypt|mac verify failure/, 'ssl.keyStore.password is wrong, or missing'],
+  [/key values mismatch/, 'the key is not that of the first certificate'],
+  [
+    /Unsupported PKCS12/,
+    'its encryption is too old; make a new one: openssl pkcs12 -legacy -in old.p12 -nodes -out key.pem, and name key.pem',
+  ],
+];
+
+/** By what would be done with it: a server that can't speak must not be found out by its first client. */
+function proveUsable(options: TlsOptions, keyStore: string): void {
+  try {
+    createSecureContext(options);
+  } catch (cause) {
+    const { code, message } = cause as NodeJS.ErrnoException;
+    if (code === 'ERR_SSL_NO_CIPHER_MATCH') {
+      throw new ConfigError('ssl.ciphersuites names none that OpenSSL has', { cause });
+    }
+    const why = troubles.find(([said]) => said.test(message))?.[1] ?? message;
+    throw new ConfigError(`ssl.keyStore.location ${keyStore} can't be used: ${why}`, { cause });
+  }
 }
 
 type StoreType = 'PEM' | 'PKCS12';
@@ -84,13 +111,26 @@ function trusted(config: ServerConfig, file: string): string {
       `${key} ${file} has to hold certificates in PEM; from PKCS#12: openssl pkcs12 -in ${file} -nokeys -out trust.pem`,
     );
   }
+  for (const block of text.match(certificateBlocks) ?? ['']) {
+    try {
+      new X509Certificate(block);
+    } catch (cause) {
+      throw new ConfigError(`${key} ${file} holds a certificate that can't be read`, { cause });
+    }
+  }
   return text;
 }
+
+const certificateBlocks =
+  /-----BEGIN CERTIFICATE-----[\s\S]*?(?:-----END CERTIFICATE-----|(?=-----BEGIN)|$)/g;
 
 function keyPassword(config: ServerConfig): string | undefined {
   const path = config.get('ssl.keyStore.passwordPath');
   if (path === undefined || path === '') return config.get('ssl.keyStore.password') || undefined;
-  return readStore(path, 'ssl.keyStore.passwordPath').toString('utf8').trim();
+  // Blanks may be part of it; the end of the line that an editor adds is not.
+  return readStore(path, 'ssl.keyStore.passwordPath')
+    .toString('utf8')
+    .replace(/\r?\n$/, '');
 }
 
 /** 1.2 and up, whatever a file says: the older ones are broken. */
@@ -104,17 +144,26 @@ function versions(said: string | undefined): TlsOptions {
   return { minVersion: known[0]!, maxVersion: known.at(-1)! };
 }
 
-/** Java's names of TLS 1.2: TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256 is ECDHE-RSA-AES128-GCM-SHA256. */
 function ciphers(said: string | undefined): TlsOptions {
   if (said === undefined || said === '') return {};
-  const named = said.split(',').map((each) => {
-    const name = each.trim();
-    if (!name.includes('_WITH_')) return name;
-    return name
-      .replace(/^TLS_/, '')
-      .replace('_WITH_', '-')
-      .replace(/AES_(\d+)/, 'AES$1')
-      .replace(/_/g, '-');
-  });
-  return { ciphers: named.join(':') };
+  const named = said.split(',').map((each) => openSslName(each.trim()));
+  const needsGroup = named.some((name) => name.startsWith('DHE-'));
+  return { ciphers: named.join(':'), ...(needsGroup ? { dhparam: 'auto' } : {}) };
+}
+
+/**
+ * Of Java's names of TLS 1.2: TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256 is ECDHE-RSA-AES128-GCM-SHA256. OpenSSL
+ * names neither the exchange of keys by RSA, nor CBC with AES, nor the hash that always goes with ChaCha20.
+ * One that it has not would be left out without a word.
+ */
+function openSslName(java: string): string {
+  const [, exchange, cipher] = /^(?:TLS|SSL)_(\w+?)_WITH_(\w+)$/.exec(java) ?? [];
+  if (exchange === undefined || cipher === undefined) return java;
+  const name = `${exchange === 'RSA' ? '' : `${exchange}-`}${cipher}`
+    .replace(/(AES|CAMELLIA|ARIA)_(\d+)/, '$1$2')
+    .replace(/(?<=(AES|CAMELLIA)\d+)_CBC/, '')
+    .replace(/(?<=CHACHA20_POLY1305)_SHA256$/, '')
+    .replace(/_/g, '-');
+  if (getCiphers().includes(name.toLowerCase())) return name;
+  throw new ConfigError(`ssl.ciphersuites: ${java} is none that OpenSSL has`);
 }

@@ -12,19 +12,17 @@
  */
 
 import { ConfigError } from './config.ts';
+import { parseJaas } from './jaas.ts';
 
 export type Users = ReadonlyMap<string, string>;
 
+const userPrefix = 'user_';
+
 /** The users of one section. `file` is for messages, which never show what is in it. */
 export function readJaas(text: string, file: string, section = 'Server'): Users {
-  // Texts are put aside first: a brace or two slashes in a password mean nothing.
-  const texts: string[] = [];
-  const bare = text.replace(/"((?:[^"\\]|\\.)*)"|\/\*[\s\S]*?\*\/|\/\/[^\n]*/g, (_, quoted) =>
-    quoted === undefined ? ' ' : `"${texts.push(quoted.replace(/\\(.)/g, '$1')) - 1}"`,
-  );
-  const body = new RegExp(`(?:^|[\\s;}])${section}\\s*\\{([^{}]*)\\}`).exec(bare)?.[1];
-  if (body === undefined) throw new ConfigError(`${file} has no ${section} section`);
-  const module = /^\s*([\w.$]+)\s+(?:required|requisite|sufficient|optional)/.exec(body)?.[1];
+  const modules = parseJaas(text, file).get(section);
+  if (modules === undefined) throw new ConfigError(`${file} has no ${section} section`);
+  const module = modules[0]?.className;
   if (module === undefined || !module.endsWith('DigestLoginModule')) {
     const found = module ?? 'none';
     throw new ConfigError(
@@ -32,8 +30,10 @@ export function readJaas(text: string, file: string, section = 'Server'): Users 
     );
   }
   const users = new Map<string, string>();
-  for (const [, name, at] of body.matchAll(/\buser_([^\s="]+)\s*=\s*"(\d+)"/g)) {
-    users.set(name!, texts[Number(at)]!);
+  for (const { options } of modules) {
+    for (const [key, value] of options) {
+      if (key.startsWith(userPrefix)) users.set(key.slice(userPrefix.length), value);
+    }
   }
   if (users.size === 0) throw new ConfigError(`${file}: the ${section} section names no user_…`);
   return users;

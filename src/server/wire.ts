@@ -47,6 +47,11 @@ function serveSocket(
   });
 }
 
+/** A certificate that was asked for, and that nobody vouches for. Java refuses it, where none would do as well. */
+export function isDisproved(socket: TLSSocket): boolean {
+  return !socket.authorized && socket.getPeerX509Certificate() !== undefined;
+}
+
 /** Who proved a certificate has its subject as an id. */
 function certificateIds(socket: TLSSocket): readonly Id[] {
   if (!socket.authorized) return [];
