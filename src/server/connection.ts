@@ -8,7 +8,7 @@
  *   closed
  *
  * Replies leave in the order of the requests. A write waits for the log; what came after it on the
- * same link waits behind it in `#waiting`, except that writes are handed on at once, so that they can
+ * same link waits behind it in `Turns`, except that writes are handed on at once, so that they can
  * share a sync. Not where the replies to what waits before them are more than may wait for the peer: such
  * writes take their turn, since reads must not see a later write of their link, and a write that the log has
  * waits for nobody. Everything said while one chunk is read or one batch is committed leaves in one write.
@@ -23,7 +23,9 @@ import type { Limits } from './limits.ts';
 import type { ServerSession } from './sessions.ts';
 import type { ConnectionStats } from './stats.ts';
 import { Timing } from './stats.ts';
+import { type Frame, type Turn, Turns } from './turns.ts';
 import type { Watcher } from './watch-table.ts';
+import { keepWriter, takeWriter } from './writers.ts';
 
 /** A socket, as far as a connection needs it. */
 export interface Wire {
@@ -73,56 +75,10 @@ export interface Service {
 
 type State = 'greeting' | 'held' | 'open' | 'closing' | 'closed';
 
-/** A request that reads, or a write that was held back, and when it came. */
-export interface Frame {
-  readonly kind: 'frame';
-  readonly bytes: Buffer;
-  readonly ids: readonly Id[];
-  readonly startMs: number;
-  /** About how long its reply will be. */
-  readonly replyBytes: number;
-  readonly writes: boolean;
-}
-
-/** What waits on a link for its turn. */
-type Waiting =
-  | Call
-  | Frame
-  /** A reply that is known already, but not due. */
-  | { readonly kind: 'answer'; readonly run: () => void }
-  /** Nothing more until this zxid is applied: a sync, or a session that moved with writes under way. */
-  | { readonly kind: 'barrier'; readonly zxid: number };
-
-/** In the place of what is not answered. */
-const nothing: Waiting = { kind: 'answer', run: () => {} };
-
 const pauses = { inFlight: 1, output: 2, test: 4 } as const;
 
 /** What was said before the end, and the peer has not taken by then, is given up: no session is left to time out. */
 const lingerMs = 30_000;
-
-/** Kept for the next link that has something to say: hundreds may have at once, when a batch lands. */
-const writers: Writer[] = [];
-let writersBytes = 0;
-const writersBytesMax = 16 * 1024 * 1024;
-const writerBytes = 4 * 1024;
-/** A writer that has grown past this is not kept. */
-const writerBytesMax = 1024 * 1024;
-
-function takeWriter(): Writer {
-  const writer = writers.pop();
-  if (writer === undefined) return new Writer(writerBytes);
-  writersBytes -= writer.capacity;
-  return writer;
-}
-
-function keepWriter(writer: Writer): void {
-  const { capacity } = writer;
-  if (capacity > writerBytesMax || writersBytes + capacity > writersBytesMax) return;
-  writer.truncate(0);
-  writersBytes += capacity;
-  writers.push(writer);
-}
 
 export class Connection implements Watcher {
   readonly wire: Wire;
@@ -133,15 +89,7 @@ export class Connection implements Watcher {
   #isGreeted = false;
   #held: Buffer[] = [];
   #heldBytes = 0;
-  #waiting: (Waiting | undefined)[] = [];
-  #waitingAt = 0;
-  #waitingBytes = 0;
-  /** About how much there is to say to the reads that wait. */
-  #owedBytes = 0;
-  /** Writes that were held back and still are. */
-  #heldWrites = 0;
-  /** Where in `#waiting` the write stands that is being handed on: what it comes to takes its place. */
-  #handedAt = -1;
+  readonly #turns = new Turns();
   #out: Writer | undefined;
   /** An event's frame that is all there is to send so far: many links send the same bytes. */
   #shared: Buffer | undefined;
@@ -207,7 +155,7 @@ export class Connection implements Watcher {
   }
 
   get inFlight(): number {
-    return this.#waiting.length - this.#waitingAt;
+    return this.#turns.length;
   }
 
   // ── in ────────────────────────────────────────────────────────────────────────────────────────
@@ -273,7 +221,7 @@ export class Connection implements Watcher {
     const { requestsInFlightMax, requestBytesInFlightMax } = this.#service.limits;
     return (
       this.inFlight + this.#held.length > requestsInFlightMax ||
-      this.#waitingBytes + this.#heldBytes > requestBytesInFlightMax
+      this.#turns.bytes + this.#heldBytes > requestBytesInFlightMax
     );
   }
 
@@ -335,71 +283,30 @@ export class Connection implements Watcher {
   }
 
   #forgetWaiting(): void {
-    this.#waiting = [];
-    this.#waitingAt = 0;
-    this.#waitingBytes = 0;
-    this.#owedBytes = 0;
-    this.#heldWrites = 0;
+    this.#turns.clear();
     this.#held = [];
     this.#heldBytes = 0;
   }
 
   // ── what waits ────────────────────────────────────────────────────────────────────────────────
 
-  wait(entry: Waiting): void {
-    if (!this.isLive) return;
-    if (this.#handedAt < 0) {
-      this.#waiting.push(entry);
-    } else {
-      this.#waiting[this.#handedAt] = entry;
-      this.#handedAt = -1;
-    }
-    this.#weigh(entry, 1);
+  wait(turn: Turn): void {
+    if (this.isLive) this.#turns.add(turn);
   }
 
   /** The call at the head has its reply. */
   shift(): void {
-    const entry = this.#waiting[this.#waitingAt];
-    this.#waiting[this.#waitingAt++] = undefined; // or the list would keep all it had alive
-    if (entry !== undefined) this.#weigh(entry, -1);
-    if (this.#waitingAt === this.#waiting.length) {
-      this.#waiting = [];
-      this.#waitingAt = 0;
-    } else if (this.#waitingAt > 1024 && this.#waitingAt * 2 > this.#waiting.length) {
-      this.#waiting.splice(0, this.#waitingAt);
-      this.#waitingAt = 0;
-    }
-  }
-
-  #weigh(entry: Waiting, sign: 1 | -1): void {
-    if (entry.kind === 'call') {
-      this.#waitingBytes += sign * entry.bytes;
-    } else if (entry.kind === 'frame') {
-      this.#waitingBytes += sign * entry.bytes.length;
-      this.#owedBytes += sign * entry.replyBytes;
-      if (entry.writes) this.#heldWrites += sign;
-    }
+    this.#turns.shift();
   }
 
   /** Whether a write that comes now has to take its turn: more is to be said before it than may be left lying. */
   get holdsWrites(): boolean {
-    if (this.#handedAt >= 0) return false;
-    if (this.#heldWrites > 0) return true;
-    if (this.#owedBytes === 0) return false;
+    const turns = this.#turns;
+    if (turns.isHanding) return false;
+    if (turns.holdsWrites) return true;
+    if (turns.owedBytes === 0) return false;
     const saidBytes = this.wire.queuedBytes + (this.#out?.length ?? 0);
-    return this.#owedBytes + saidBytes > this.#service.limits.outputBytesMax / 2;
-  }
-
-  /** The writes that were held back at the head of what waits, up to the next read: they share a sync. */
-  #handOn(run: (connection: Connection, frame: Frame) => void): void {
-    for (let at = this.#waitingAt; this.isLive; at += 1) {
-      const frame = this.#waiting[at];
-      if (frame?.kind !== 'frame' || !frame.writes) return;
-      this.#weigh(frame, -1);
-      this.#handedAt = at;
-      run(this, frame);
-      if (this.#handedAt === at) this.wait(nothing); // its session is at its end: there is no reply
-    }
+    return turns.owedBytes + saidBytes > this.#service.limits.outputBytesMax / 2;
   }
 
   /** So much is to be said already that nothing more is answered until some of it has gone. */
@@ -410,12 +317,13 @@ export class Connection implements Watcher {
 
   /** Whether all that was asked before it on the link has its reply. */
   isNext(call: Call): boolean {
-    return this.#waiting[this.#waitingAt] === call;
+    return this.#turns.head === call;
   }
 
   /**
-   * Runs what may run now: reads, and writes that were held back, up to the next write or barrier. `isDue` when that write is about to
-   * be applied: the reads before it must not see it, so they no longer wait for the peer to listen.
+   * Runs what may run now: reads, and writes that were held back, up to the next write or barrier. `isDue`
+   * when that write is about to be applied: the reads before it must not see it, so they no longer wait for
+   * the peer to listen.
    */
   drain(
     appliedZxid: number,
@@ -423,7 +331,7 @@ export class Connection implements Watcher {
     isDue = false,
   ): void {
     for (;;) {
-      const head = this.#waiting[this.#waitingAt];
+      const { head } = this.#turns;
       if (head === undefined || head.kind === 'call') break;
       if (this.isClogged) {
         if (!isDue) break;
@@ -432,10 +340,13 @@ export class Connection implements Watcher {
       }
       if (head.kind === 'barrier' && head.zxid > appliedZxid) break;
       if (head.kind === 'frame' && head.writes) {
-        this.#handOn(run);
+        this.#turns.handOn((frame) => {
+          run(this, frame);
+          return this.isLive;
+        });
         continue;
       }
-      this.shift();
+      this.#turns.shift();
       if (head.kind === 'frame') run(this, head);
       else if (head.kind === 'answer') head.run();
     }
