@@ -8,6 +8,8 @@ export interface Try {
   readonly cpuUs: number;
   /** The share of the machine that others took meanwhile. */
   readonly others: number;
+  /** In which turn, where several are measured in turns. */
+  readonly round?: number;
 }
 
 export interface Figure extends Try {
@@ -23,7 +25,7 @@ export const disturbedMark = '~';
 export const disturbedLegend = `a figure with ${disturbedMark}: others took more than a tenth of the machine in every try of it`;
 
 export function figureOf(tries: readonly Try[]): Figure {
-  const calm = tries.filter(({ others }) => !(others > othersMax));
+  const calm = tries.filter(isCalm);
   const isDisturbed = calm.length === 0;
   const counted = isDisturbed ? tries : calm;
   const middle = (pick: (one: Try) => number) => median(counted.map(pick));
@@ -36,6 +38,41 @@ export function figureOf(tries: readonly Try[]): Figure {
     tries,
     isDisturbed,
   };
+}
+
+function isCalm({ others }: Try): boolean {
+  return !(others > othersMax);
+}
+
+/** The middle of several ratios, and how far they are apart. */
+export interface Ratio {
+  readonly middle: number;
+  readonly least: number;
+  readonly most: number;
+}
+
+/**
+ * Round by round: a machine that others share is twice as fast in one minute as in the next, and what was
+ * measured within seconds is what compares. Rounds in which either was disturbed count only if all were.
+ */
+export function ratioOf(ours: Figure, theirs: Figure, pick: (one: Try) => number): Ratio {
+  const pairs = ours.tries.flatMap((one) => {
+    const other = theirs.tries.find(({ round }) => round === one.round);
+    if (other === undefined) return [];
+    return { ratio: pick(one) / pick(other), isCalm: isCalm(one) && isCalm(other) };
+  });
+  const calm = pairs.filter((pair) => pair.isCalm);
+  return middleOf((calm.length > 0 ? calm : pairs).map(({ ratio }) => ratio));
+}
+
+export function middleOf(ratios: readonly number[]): Ratio {
+  return { middle: median(ratios), least: Math.min(...ratios), most: Math.max(...ratios) };
+}
+
+export function ratioText({ middle, least, most }: Ratio): string {
+  return least === most
+    ? `${short(middle)}x`
+    : `${short(middle)}x (${short(least)} to ${short(most)})`;
 }
 
 export function median(values: readonly number[]): number {

@@ -12,7 +12,7 @@
  */
 
 import { setTimeout as delay } from 'node:timers/promises';
-import { median, short, tableText } from './figures.ts';
+import { median, middleOf, ratioText, short, tableText } from './figures.ts';
 import { type OtherGoal, otherGoals } from './goals.ts';
 import { longestSyncMs, machineText, residentMbOf, settleDisk } from './machine.ts';
 import { type BenchOptions, isWanted, log } from './options.ts';
@@ -31,6 +31,8 @@ import {
 export interface OtherRow {
   readonly name: string;
   readonly values: Partial<Record<RivalName, number>>;
+  /** What they are the middle of, round by round. */
+  readonly tries: Partial<Record<RivalName, readonly number[]>>;
 }
 
 const parts = [
@@ -177,11 +179,14 @@ function rowsOf(found: ReadonlyMap<RivalName, readonly Figures[]>): OtherRow[] {
   const names = new Set([...found.values()].flat().flatMap((figures) => Object.keys(figures)));
   return [...names].map((name) => {
     const values: OtherRow['values'] = {};
+    const tries: OtherRow['tries'] = {};
     for (const [rival, all] of found) {
       const some = all.flatMap((figures) => figures[name] ?? []);
-      if (some.length > 0) values[rival] = median(some);
+      if (some.length === 0) continue;
+      values[rival] = median(some);
+      tries[rival] = some;
     }
-    return { name, values };
+    return { name, values, tries };
   });
 }
 
@@ -195,24 +200,33 @@ export function printOther(
     `the middle of ${tries} tries; of the million, which is one of ${nodes} nodes, for its longest reply alone\n`,
   );
   const head = ['', ...names.map((name) => titles[name]), 'to the better', 'reach'];
-  const body = rows.map(({ name, values }) => [
-    name,
-    ...names.map((one) => short(values[one])),
-    ...verdict(otherGoals[name] ?? {}, values),
+  const body = rows.map((row) => [
+    row.name,
+    ...names.map((one) => short(row.values[one])),
+    ...verdict(otherGoals[row.name] ?? {}, row),
   ]);
   console.log(tableText([head, ...body]));
 }
 
-function verdict(goal: OtherGoal, { drover, nio, netty }: OtherRow['values']): [string, string] {
+function verdict(goal: OtherGoal, { values, tries }: OtherRow): [string, string] {
   const { ofBetterMin, ofBetterMax, max } = goal;
   if (Object.keys(goal).length === 0) return ['', ''];
-  const peers = [nio, netty].filter((value): value is number => value !== undefined && value > 0);
-  const better = ofBetterMin === undefined ? Math.min(...peers) : Math.max(...peers);
-  const ratio = (drover ?? Number.NaN) / better;
+  const ratio = middleOf(ratiosOf({ values, tries }, ofBetterMin !== undefined));
   const met = (isMet: boolean) => (isMet ? 'met' : 'not met');
-  if (max !== undefined) return [short(ratio), `<= ${max}: ${met((drover ?? Number.NaN) <= max)}`];
+  const { drover = Number.NaN } = values;
+  if (max !== undefined) return [ratioText(ratio), `<= ${max}: ${met(drover <= max)}`];
   const limit = (ofBetterMin ?? ofBetterMax)!;
   const sign = ofBetterMin === undefined ? '<=' : '>=';
-  const isMet = ofBetterMin === undefined ? ratio <= limit : ratio >= limit;
-  return [`${short(ratio)}x`, `${sign} ${short(limit)}x: ${met(isMet)}`];
+  const isMet = ofBetterMin === undefined ? ratio.middle <= limit : ratio.middle >= limit;
+  return [ratioText(ratio), `${sign} ${short(limit)}x: ${met(isMet)}`];
+}
+
+/** Round by round to the better, as for the rows of load: where they can't be paired, the middle to the middle. */
+function ratiosOf({ values, tries }: Omit<OtherRow, 'name'>, isMoreBetter: boolean): number[] {
+  const peers = (['nio', 'netty'] as const).filter((name) => (values[name] ?? 0) > 0);
+  const [better] = peers.sort((a, b) => (values[a]! - values[b]!) * (isMoreBetter ? -1 : 1));
+  if (better === undefined || values.drover === undefined) return [Number.NaN];
+  const [ours, theirs] = [tries.drover!, tries[better]!];
+  if (ours.length !== theirs.length) return [values.drover / values[better]!];
+  return ours.map((value, i) => value / theirs[i]!);
 }

@@ -14,6 +14,8 @@ import {
   disturbedMark,
   type Figure,
   figureOf,
+  ratioOf,
+  ratioText,
   short,
   type Try,
   tableText,
@@ -155,6 +157,7 @@ async function compare(
         cpuUs: cpuUs.get(pid)! / result.opsInAll,
         others,
         busy: result.cpuUs / 1e6 / result.seconds,
+        round: i,
       };
       found.set(name, [...(found.get(name) ?? []), one]);
     }
@@ -174,6 +177,7 @@ function print(
 ): void {
   console.log(`\n${machineText()}.`);
   console.log(`ops/s · p99 ms · CPU us per op: the middle of ${tries} tries of ${seconds} s`);
+  console.log('ratios: try by try to the one of the better right beside it, the middle of them');
   console.log(disturbedLegend);
   console.log('a figure with <: the load generator was the limit\n');
   const head = ['op bytes shape', ...names.map((name) => titles[name]), 'to the better', 'reach'];
@@ -199,9 +203,10 @@ function ratioTexts(name: string, { drover, nio, netty }: Row['figures']): [stri
   const p99Max = name.startsWith('get') ? p99OfBetterMax.get : p99OfBetterMax.other;
   const wanted = goal === undefined ? '' : `>= ${goal}x, p99 <= ${p99Max}`;
   if (drover === undefined || better === undefined) return ['-', wanted];
-  const rate = drover.opsPerSecond / better.opsPerSecond;
-  const p99 = drover.p99Us / better.p99Us;
-  const ratio = `${short(rate)}x, p99 ${short(p99)}, CPU ${short(drover.cpuUs / better.cpuUs)}`;
+  const rate = ratioOf(drover, better, (one) => one.opsPerSecond);
+  const p99 = ratioOf(drover, better, (one) => one.p99Us).middle;
+  const cpu = ratioOf(drover, better, (one) => one.cpuUs).middle;
+  const ratio = `${ratioText(rate)}, p99 ${short(p99)}, CPU ${short(cpu)}`;
   if (goal === undefined) return [ratio, ''];
-  return [ratio, `${wanted}: ${rate >= goal && p99 <= p99Max ? 'met' : 'not met'}`];
+  return [ratio, `${wanted}: ${rate.middle >= goal && p99 <= p99Max ? 'met' : 'not met'}`];
 }
