@@ -40,7 +40,7 @@ export function figureOf(tries: readonly Try[]): Figure {
   };
 }
 
-function isCalm({ others }: Try): boolean {
+export function isCalm({ others }: Try): boolean {
   return !(others > othersMax);
 }
 

@@ -239,6 +239,11 @@ test('the admin server answers by every name, and an unknown command in words', 
       '<a href="/commands/configuration">configuration</a>\n<br/>\n',
     );
     expect((await get('/')).status).toBe(404);
+    expect(await json('%72uok')).toEqual({ command: 'ruok', error: null });
+    expect((await get('/commands/%ff')).status).toBe(400);
+    for (const path of ['/commands', '/commands/ruok']) {
+      expect((await get(path, { method: 'DELETE' })).status).toBe(405);
+    }
   });
 });
 

@@ -128,11 +128,21 @@ async function answer(ask: Asked): Promise<Reply> {
   if (url.pathname === '/readyz') {
     return facts.engine.isServing ? plain(200, 'ready\n') : plain(503, 'not serving requests\n');
   }
-  if (url.pathname === commandUrl || url.pathname === `${commandUrl}/`) return index(commandUrl);
-  if (!url.pathname.startsWith(`${commandUrl}/`)) return plain(404, 'not found\n');
+  const isIndex = url.pathname === commandUrl || url.pathname === `${commandUrl}/`;
+  if (!isIndex && !url.pathname.startsWith(`${commandUrl}/`)) return plain(404, 'not found\n');
   if (!['GET', 'HEAD', 'POST'].includes(request.method ?? '')) return plain(405, 'GET or POST\n');
-  const asked = url.pathname.slice(commandUrl.length + 1);
-  return command(ask, asked, url.searchParams);
+  if (isIndex) return index(commandUrl);
+  const asked = decoded(url.pathname.slice(commandUrl.length + 1));
+  return asked === null ? plain(400, 'not an address\n') : command(ask, asked, url.searchParams);
+}
+
+/** Null for what is no text. */
+function decoded(text: string): string | null {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return null;
+  }
 }
 
 function isOwnName(host = ''): boolean {

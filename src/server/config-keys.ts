@@ -23,6 +23,8 @@ export interface AppliedKey {
   readonly secret?: boolean;
   /** What an empty text stands for, where it does not stand for itself. */
   readonly blank?: string;
+  /** The default where there is a file, if it is another one: a file is read as Apache reads it. */
+  readonly fileDefault?: string;
 }
 
 const limitAbout = (name: LimitName): AppliedKey => ({
@@ -60,13 +62,13 @@ const apache = {
   'clientPortAddress':       { kind: 'text', default: '127.0.0.1', blank, about: 'Apache listens everywhere; here that needs drover.insecureBind, or authentication' },
   'secureClientPort':        { kind: 'int',  about: 'where TLS is spoken' },
   'secureClientPortAddress': { kind: 'text', blank, about: 'as clientPortAddress' },
-  'tickTime':                { kind: 'int',  default: '2000', about: 'milliseconds; sessions last 2 to 20 of them. Apache has 3000 where a file names none' },
+  'tickTime':                { kind: 'int',  default: '2000', fileDefault: '3000', about: 'milliseconds; sessions last 2 to 20 of them. Where a file names none it is 3000, as with Apache' },
   'minSessionTimeout':       { kind: 'int',  default: '-1', about: 'milliseconds; -1 is 2 ticks' },
   'maxSessionTimeout':       { kind: 'int',  default: '-1', about: 'milliseconds; -1 is 20 ticks' },
   'maxClientCnxns':          { kind: 'int',  default: '60', about: 'links from one address; 0 is no limit' },
   'maxCnxns':                { kind: 'int',  default: String(defaultLimits.connectionsMax), about: 'links in all; 0 is no limit. Apache has none' },
   'jute.maxbuffer':          { kind: 'int',  default: String(defaultLimits.frameBytesMax), property: 'jute.maxbuffer', about: 'bytes of the largest frame' },
-  'snapCount':               { kind: 'int',  default: '100000', about: 'transactions between two snapshots, from half of it to all of it; unless it is given, no fewer than half of the nodes, and up to 500,000 not more often than every 10 s' },
+  'snapCount':               { kind: 'int',  default: '100000', about: 'transactions between two snapshots, from half of it to all of it; unless it is given, no fewer than two thirds of the nodes, and up to 500,000 not more often than every 10 s' },
   'preAllocSize':            { kind: 'int',  default: '65536', about: 'KiB by which a log grows ahead' },
   'snapshot.compression.method': { kind: 'text', default: '', about: '`gz`, or nothing; `snappy` is read and not written' },
   'autopurge.snapRetainCount': { kind: 'int', default: '3', about: 'snapshots to keep, at least 3' },

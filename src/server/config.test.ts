@@ -193,7 +193,7 @@ describe('options', () => {
 
   test('have the defaults of Apache, but for the address', () => {
     expect(options('dataDir=d')).toMatchObject({
-      ...{ host: '127.0.0.1', port: 2181, dataDir: 'd', tickTimeMs: 2_000 },
+      ...{ host: '127.0.0.1', port: 2181, dataDir: 'd', tickTimeMs: 3_000 },
       preallocBytes: 64 * 1024 * 1024,
       fourLetterWords: 'srvr',
       limits: {
@@ -202,6 +202,12 @@ describe('options', () => {
         frameBytesMax: 0xfffff,
       },
     });
+  });
+
+  test('have the ticks of Apache where there is a file, and else those of its sample', () => {
+    expect(options('')).toMatchObject({ tickTimeMs: 3_000 });
+    expect(optionsOf(readConfig({}))).toMatchObject({ tickTimeMs: 2_000 });
+    expect(optionsOf(readConfig({ flags: { tickTime: '7' } }))).toMatchObject({ tickTimeMs: 7 });
   });
 
   test('say nothing where nothing was said', () => {

@@ -51,13 +51,16 @@ export class ServerConfig {
   /** Class names by what stands behind `authProvider.`. */
   readonly authProviders: ReadonlyMap<string, string>;
   readonly #given: ReadonlyMap<string, Given>;
+  readonly #hasFile: boolean;
 
   constructor(
     given: ReadonlyMap<string, Given>,
     authProviders: ReadonlyMap<string, string>,
     warnings: readonly string[],
+    hasFile: boolean,
   ) {
     this.#given = given;
+    this.#hasFile = hasFile;
     this.authProviders = authProviders;
     this.warnings = warnings;
   }
@@ -66,7 +69,8 @@ export class ServerConfig {
   get<K extends ConfigKey>(key: K): ValueOf<K> | undefined {
     const spec: AppliedKey = appliedKeys[key];
     const given = this.#given.get(key);
-    const text = (given?.value === '' ? spec.blank : undefined) ?? given?.value ?? spec.default;
+    const otherwise = (this.#hasFile ? spec.fileDefault : undefined) ?? spec.default;
+    const text = (given?.value === '' ? spec.blank : undefined) ?? given?.value ?? otherwise;
     return text === undefined ? undefined : (parsed(key, spec, text, given?.origin) as ValueOf<K>);
   }
 
@@ -146,7 +150,7 @@ export function readConfig(sources: ConfigSources): ServerConfig {
   for (const [key, value] of Object.entries(flags)) {
     if (value !== undefined) take(key, value, 'the command line');
   }
-  const config = new ServerConfig(given, authProviders, warnings);
+  const config = new ServerConfig(given, authProviders, warnings, file !== undefined);
   check(config);
   return config;
 }

@@ -53,6 +53,8 @@ const half = 2 ** 32;
 const snapCountDefault = 100_000;
 /** From the end of one snapshot to the next: each costs as much as some hundred thousand writes. */
 const snapshotPauseMs = 10_000;
+/** A node that is written costs a third of a create, and one that is read back a third of a txn that is replayed. */
+const txnsPerNode = 2 / 3;
 /** Not for longer than it takes to have so many to replay: that takes about two seconds. */
 const replayedMax = 500_000;
 
@@ -182,7 +184,7 @@ export class DiskLog implements TxnLog {
   }
 
   /**
-   * Where nobody said after how many: not before half as many txns as there are nodes, and not at once
+   * Where nobody said after how many: not before two thirds as many txns as there are nodes, and not at once
    * after the last one, unless there is much to be replayed by then. What a snapshot costs grows with the
    * tree, and so would the part of the time that goes into them while it is filled; and while one is synced,
    * writes wait longer for the disk.
@@ -190,7 +192,7 @@ export class DiskLog implements TxnLog {
   get #isSnapshotDue(): boolean {
     if (this.#sinceSnapshot < this.#nextSnapshotAfter) return false;
     if (this.#options.snapCount !== undefined) return true;
-    if (2 * this.#sinceSnapshot < this.#tree.nodes.count) return false;
+    if (this.#sinceSnapshot < txnsPerNode * this.#tree.nodes.count) return false;
     if (this.#sinceSnapshot >= replayedMax) return true;
     return this.#clock.nowMs() - this.#snapshotMs >= snapshotPauseMs;
   }

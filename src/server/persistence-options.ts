@@ -13,7 +13,7 @@ export interface PersistenceOptions {
   readonly digestEnabled?: boolean | undefined;
   /**
    * Txns between two snapshots: from half of it to all of it, by chance. Without, 100,000, and no fewer
-   * than half of the nodes, and some seconds later than the last.
+   * than two thirds of the nodes, and some seconds later than the last.
    */
   readonly snapCount?: number | undefined;
   readonly preallocBytes?: number | undefined;

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readConfig } from './config.ts';
-import { readTls } from './tls.ts';
+import { readTls, tlsFiles } from './tls.ts';
 
 const pem = (name: string) =>
   readFileSync(resolve(import.meta.dirname, '../../test/certificates', `${name}.pem`), 'utf8');
@@ -83,4 +83,15 @@ test('exchanges by Diffie and Hellman have a group', () => {
   const dhe = 'TLS_DHE_RSA_WITH_AES_128_GCM_SHA256';
 
   expect(tls(whole, { 'ssl.ciphersuites': dhe }).dhparam).toBe('auto');
+});
+
+test('every file that is read is one whose change is noticed', () => {
+  const files = {
+    ...{ 'ssl.keyStore.location': 'k', 'ssl.keyStore.passwordPath': 'p' },
+    'ssl.trustStore.location': 't',
+  };
+
+  expect(tlsFiles(readConfig({ flags: files }))).toEqual(['k', 'p', 't']);
+  const bare = { 'ssl.keyStore.location': 'k', 'ssl.keyStore.passwordPath': '' };
+  expect(tlsFiles(readConfig({ flags: bare }))).toEqual(['k']);
 });

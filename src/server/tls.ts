@@ -8,11 +8,15 @@ import { readFileSync } from 'node:fs';
 import { createSecureContext, getCiphers, type TlsOptions } from 'node:tls';
 import { ConfigError, type ServerConfig } from './config.ts';
 
+const fileKeys = [
+  'ssl.keyStore.location',
+  'ssl.keyStore.passwordPath',
+  'ssl.trustStore.location',
+] as const;
+
 /** The files that `readTls` reads. */
 export function tlsFiles(config: ServerConfig): string[] {
-  return [config.get('ssl.keyStore.location'), config.get('ssl.trustStore.location')].filter(
-    (file) => file !== undefined,
-  );
+  return fileKeys.flatMap((key) => config.get(key) || []);
 }
 
 export function readTls(config: ServerConfig): TlsOptions {
