@@ -6,7 +6,7 @@
  * that log begins. Without one, and unless it begins with zxid 1, `before` of the next change is not known.
  */
 
-import type { Acl, TxnBody } from '../protocol/index.ts';
+import type { Acl, StatPersisted, TxnBody } from '../protocol/index.ts';
 import { listLogs, listSnapshots } from './file-names.ts';
 import { type FileSystem, realFileSystem } from './file-system.ts';
 import { type DescribedTxn, describeEntry } from './inspect.ts';
@@ -78,23 +78,31 @@ async function stateBefore(
   for (const snapshot of older) {
     const acls = new Map<number, Acl[]>();
     let state: NodeState | null = null;
+    let stat: StatPersisted | undefined;
     try {
-      await readSnapshot(fs, snapshot, {
+      const { lastZxid, digest } = await readSnapshot(fs, snapshot, {
         session() {},
         acl: (id, acl) => void acls.set(id, acl),
-        node({ path: found, data, acl, stat }) {
+        node({ path: found, data, acl, stat: itsStat }) {
           if ((found === '' ? '/' : found) !== path) return;
           const list = acl === openAclId ? null : (acls.get(acl) ?? null);
-          const { version, ephemeralOwner } = stat;
+          const { version, ephemeralOwner } = itsStat;
+          stat = itsStat;
           state = { data: data && Buffer.from(data), acl: list, version, ephemeralOwner };
         },
       });
-      return state;
+      const isExact = (lastZxid ?? digest?.zxid) === snapshot.zxid;
+      return isExact || isAsOf(stat, snapshot.zxid) ? state : undefined;
     } catch (error) {
       if (!isStorageError(error, 'DAMAGED_SNAPSHOT')) throw error;
     }
   }
   return undefined;
+}
+
+/** In a snapshot that was written while the tree changed: no node tells that it was deleted, or when its ACL was set. */
+function isAsOf(stat: StatPersisted | undefined, zxid: bigint): boolean {
+  return stat !== undefined && stat.mzxid <= zxid && stat.aversion === 0;
 }
 
 type Step = { kind: PathChange['kind']; after: NodeState | null };
@@ -126,6 +134,8 @@ class NodeLife {
     this.#lastZxid = entry.zxid;
     const txn = describeEntry(entry);
     if (txn.body.type !== 'multi') this.#apply(txn, txn.body, null);
+    // What stands before the part that failed is logged as it was asked for, and never was done.
+    if (txn.parts.some(({ type }) => type === 'error')) return;
     for (const [part, body] of txn.parts.entries()) this.#apply(txn, body, part);
   }
 
@@ -133,7 +143,8 @@ class NodeLife {
     const step = this.#step(body, txn.sessionId);
     if (step === null) return;
     const { zxid, timeMs, sessionId, cxid, file, offset } = txn;
-    const before = this.#state;
+    // That it was created shows that it was not there.
+    const before = step.kind === 'created' ? (this.#state ?? null) : this.#state;
     this.#state = step.after;
     this.#onChange({ zxid, timeMs, sessionId, cxid, part, before, ...step, file, offset });
   }

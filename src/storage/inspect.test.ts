@@ -26,7 +26,7 @@ const create = (path: string, data: string, ephemeral = false) => ({
   ephemeral,
   parentCVersion: 1,
 });
-const part = (type: 'create' | 'setData', body: never) => ({
+const part = (type: 'create' | 'setData' | 'delete' | 'error', body: never) => ({
   type: txns[type].code,
   data: encode<never>(txns[type].record as never, body),
 });
@@ -148,6 +148,64 @@ describe('the history of a path', () => {
     expect(await toldBefore()).toEqual([null, 'nine', 'ten']);
     await fs.remove(at('snapshot.9'));
     expect(await toldBefore()).toEqual([null, undefined, 'ten']);
+  });
+
+  test('of a multi that failed nothing is told', async () => {
+    const fs = await logged(
+      txn(1, 'create', create('/a', 'one')),
+      txn(2, 'multi', {
+        txns: [
+          part('create', create('/b', '') as never),
+          part('setData', { path: '/a', data: Buffer.from('never'), version: 1 } as never),
+          part('delete', { path: '/a' } as never),
+          part('error', { err: -101 } as never),
+          part('error', { err: -2 } as never),
+        ],
+      }),
+      txn(3, 'setData', { path: '/a', data: Buffer.from('two'), version: 1 }),
+    );
+    const changes: PathChange[] = [];
+
+    for (const path of ['/a', '/b']) {
+      await pathHistory(folder, folder, path, (change) => changes.push(change), fs);
+    }
+
+    expect(
+      changes.map(({ zxid, kind, before }) => [zxid, kind, before && `${before.data}`]),
+    ).toEqual([
+      [1n, 'created', null],
+      [3n, 'dataSet', 'one'],
+    ]);
+  });
+
+  test('a snapshot that was written while the node changed does not tell what it was before', async () => {
+    const fs = await logged(
+      ...[1, 2, 3, 4].map((zxid) => txn(zxid, 'create', create(`/x${zxid}`, ''))),
+      txn(5, 'setData', { path: '/a', data: Buffer.from('five'), version: 1 }),
+      txn(6, 'setData', { path: '/b', data: Buffer.from('six'), version: 1 }),
+      txn(7, 'delete', { path: '/gone' }),
+      txn(8, 'create', create('/new', 'eight')),
+    );
+    const node = (path: string, data: string, mzxid: bigint) => ({
+      ...{ path, data: Buffer.from(data), acl: -1 },
+      stat: { ...stat, czxid: 1n, mzxid, aversion: 0 },
+    });
+    const nodes = [node('/a', 'five', 5n), node('/b', 'was', 3n), node('/new', 'eight', 8n)];
+    const head = { zxid: 4n, sessions: new Map(), acls: new Map(), lastZxid: () => 8n };
+    const digest = () => ({ zxid: 8n, version: 2, value: 1n });
+    await writeSnapshot({ ...head, nodes, digest }, { folder, fs });
+    await fs.remove(at('log.1'));
+    const firstBefore = async (path: string) => {
+      const changes: PathChange[] = [];
+      await pathHistory(folder, folder, path, (change) => changes.push(change), fs);
+      const { before } = changes[0]!;
+      return before && String(before.data);
+    };
+
+    expect(await firstBefore('/a')).toBeUndefined();
+    expect(await firstBefore('/b')).toBe('was');
+    expect(await firstBefore('/gone')).toBeUndefined();
+    expect(await firstBefore('/new')).toBeNull();
   });
 
   test('a dump names the parts of a multi', async () => {

@@ -45,7 +45,7 @@ export function describeEntry(entry: LogEntry): DescribedTxn {
   };
 }
 
-/** What a multi does, one by one. Of a multi that failed nothing is left but errors. */
+/** What a multi does, one by one. Where one of them is an error nothing was done: those before it are as asked for. */
 export function partsOf(body: TxnBody): TxnBody[] {
   if (body.type !== 'multi') return [];
   return body.txn.txns

@@ -139,3 +139,14 @@ test('a timer that keeps the process alive does so too when its clock was moved'
   ]);
   for (const timer of timers) timer.cancel();
 });
+
+test.each(['a/b', 'a', '', '/a/', '/a//b'])(
+  'a fixture with %j, which is no path, is refused',
+  async (path) => {
+    await using zk = await startTestServer();
+
+    await expect(zk.load({ '/good': 'x', [path]: 'x' })).rejects.toThrow('is no path');
+
+    expect(zk.tree()).toEqual({});
+  },
+);

@@ -4,7 +4,7 @@
  */
 
 import { setImmediate } from 'node:timers/promises';
-import { type OpName, wireOf, type ZkErrorCode } from '../protocol/index.ts';
+import { type OpName, pathFault, wireOf, type ZkErrorCode } from '../protocol/index.ts';
 import {
   type Connection,
   type RequestSeen,
@@ -98,6 +98,10 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
       return nodes;
     },
     async load(fixture) {
+      for (const path of Object.keys(fixture)) {
+        const fault = pathFault(path);
+        if (fault !== null) throw new Error(`${JSON.stringify(path)} is no path: ${fault}`);
+      }
       for (const [path, data] of Object.entries(fixture)) {
         const names = path.split('/').slice(1);
         for (let depth = 1; depth <= names.length; depth++) {

@@ -3,7 +3,7 @@
  * ours must be right to Apache's eyes, and Apache's to ours. Of what Apache found, `mntr` tells.
  */
 
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -80,15 +80,21 @@ for (const peer of found) {
     await visit(apache.address, '/apache');
     const written = await mismatches(apache.port);
     await apache.kill();
+    const copy = join(dir, 'copy');
+    cpSync(join(dir, 'data'), join(copy, 'data'), { recursive: true });
 
     const again = await startOurs();
     const { digests, notices } = again.persistence!;
     await again.close();
+    // Once in a hundred times, on a busy machine, it logs digests that it finds wrong itself.
+    const itself = await startApache(peer, { dir: copy });
+    const wrong = await mismatches(itself.port);
+    await itself.kill();
 
     expect({ replayed, written }).toEqual({ replayed: 0, written: 0 });
     expect(digests.compared).toBeGreaterThan(0);
-    expect(digests.mismatches).toBe(0);
-    expect(notices.filter(({ kind }) => kind === 'wrongDigest')).toEqual([]);
+    expect(digests.mismatches).toBe(wrong);
+    expect(notices.some(({ kind }) => kind === 'wrongDigest')).toBe(wrong > 0);
   });
 
   test(`${peer.name} does look: a digest of ours that was changed it finds`, async () => {
