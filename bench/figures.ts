@@ -4,6 +4,8 @@ export interface Try {
   readonly opsPerSecond: number;
   readonly p50Us: number;
   readonly p99Us: number;
+  /** Where a row is judged by it. */
+  readonly p999Us?: number;
   /** Of the process that is measured, for each op. */
   readonly cpuUs: number;
   /** The share of the machine that others took meanwhile. */

@@ -21,7 +21,7 @@ import {
   type Try,
   tableText,
 } from './figures.ts';
-import { p99OfBetterMax, serverGoals } from './goals.ts';
+import { p99OfBetterMax, p999OfBetterMax, serverGoals } from './goals.ts';
 import { machineText, settleDisk, watchMachine } from './machine.ts';
 import { type BenchOptions, isWanted, log } from './options.ts';
 import type { OpName } from './programs/messages.ts';
@@ -160,6 +160,7 @@ async function compare(
         opsPerSecond: result.ops / result.seconds,
         p50Us: result.p50Us,
         p99Us: result.p99Us,
+        p999Us: result.p999Us,
         cpuUs: cpuUs.get(pid)! / result.opsInAll,
         others,
         busy: result.cpuUs / 1e6 / result.seconds,
@@ -211,12 +212,21 @@ function ratioTexts(name: string, { drover, nio, netty }: Row['figures']): [stri
   const better = peers.sort((a, b) => b.opsPerSecond - a.opsPerSecond)[0];
   const goal = serverGoals[name];
   const p99Max = name.startsWith('get') ? p99OfBetterMax.get : p99OfBetterMax.other;
-  const wanted = goal === undefined ? '' : `>= ${goal}x, p99 <= ${p99Max}`;
+  const p999Max = p999OfBetterMax[name];
+  const wanted = [
+    goal === undefined ? [] : `>= ${goal}x, p99 <= ${p99Max}`,
+    p999Max === undefined ? [] : `p99.9 <= ${p999Max}`,
+  ]
+    .flat()
+    .join(', ');
   if (drover === undefined || better === undefined) return ['-', wanted];
   const rate = ratioOf(drover, better, (one) => one.opsPerSecond);
   const p99 = ratioOf(drover, better, (one) => one.p99Us).middle;
   const cpu = ratioOf(drover, better, (one) => one.cpuUs).middle;
-  const ratio = `${ratioText(rate)}, p99 ${short(p99)}, CPU ${short(cpu)}`;
+  const p999 = ratioOf(drover, better, (one) => one.p999Us ?? Number.NaN).middle;
+  const p999Text = p999Max === undefined ? '' : `, p99.9 ${short(p999)}`;
+  const ratio = `${ratioText(rate)}, p99 ${short(p99)}${p999Text}, CPU ${short(cpu)}`;
   if (goal === undefined) return [ratio, ''];
-  return [ratio, `${wanted}: ${rate.middle >= goal && p99 <= p99Max ? 'met' : 'not met'}`];
+  const isMet = rate.middle >= goal && p99 <= p99Max && (p999Max === undefined || p999 <= p999Max);
+  return [ratio, `${wanted}: ${isMet ? 'met' : 'not met'}`];
 }

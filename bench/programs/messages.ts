@@ -51,6 +51,7 @@ export interface Result {
   readonly seconds: number;
   readonly p50Us: number;
   readonly p99Us: number;
+  readonly p999Us: number;
   readonly maxUs: number;
   /** Of the whole process, all its threads. */
   readonly cpuUs: number;

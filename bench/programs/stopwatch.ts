@@ -67,6 +67,7 @@ export class Stopwatch {
       seconds: (performance.now() - this.#startedMs) / 1e3,
       p50Us: this.#histogram.percentile(50) / 1e3,
       p99Us: this.#histogram.percentile(99) / 1e3,
+      p999Us: this.#histogram.percentile(99.9) / 1e3,
       maxUs: this.#maxMs * 1e3,
       cpuUs: cpu.user + cpu.system,
     };
