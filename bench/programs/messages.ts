@@ -29,7 +29,7 @@ export type Task =
   | ({ readonly name: 'load' } & Load)
   /** Makes `root` and below it the nodes that get and set need. */
   | { readonly name: 'prepare'; readonly root: string; readonly bytes: number }
-  /** Deletes what creates have left below `root`. */
+  /** Deletes what creates have left below `root`; of a server's load, those of the last one. */
   | { readonly name: 'clear'; readonly root: string }
   /** Makes so many nodes below `root`, a thousand to a parent. */
   | ({ readonly name: 'fill'; readonly root: string; readonly count: number } & Shape)

@@ -20,16 +20,26 @@ const writeEvery = 10;
 /** Appends the next request to `writer`. */
 export type Requests = (writer: Writer, xid: number) => void;
 
-export function requestsOf({ op, root, bytes }: Load): Requests {
+/** What the creates of a load have made: nodes named `stem` and a number, from 1 up to `count`. */
+export interface Made {
+  readonly stem: string;
+  readonly count: number;
+}
+
+export const madePath = (stem: string, number: number): string =>
+  stem + String(number).padStart(numberDigits, '0');
+
+export function requestsOf({ op, root, bytes }: Load): { next: Requests; made(): Made } {
   const data = Buffer.alloc(bytes, 0x78);
   const paths = Array.from({ length: pathCount }, (_, i) => pathOf(root, i));
   const gets = op === 'get' || op === 'mixed' ? paths.map(getFrame) : [];
   const sets = op === 'set' || op === 'mixed' ? paths.map((path) => setFrame(path, data)) : [];
   // Where several processes, or several stretches of load, create below one node.
   const mark = `${process.pid}-${performance.now().toString(36).replace('.', '')}`;
-  const creates = new CreateFrame(`${root}/c${mark}-`, data);
+  const stem = `${root}/c${mark}-`;
+  const creates = new CreateFrame(stem, data);
   let turn = 0;
-  return (writer, xid) => {
+  const next: Requests = (writer, xid) => {
     turn += 1;
     if (op === 'create') return creates.write(writer, xid, turn);
     const isWrite = op === 'set' || (op === 'mixed' && turn % writeEvery === 0);
@@ -37,6 +47,7 @@ export function requestsOf({ op, root, bytes }: Load): Requests {
     frame.writeInt32BE(xid, 4);
     return writer.raw(frame);
   };
+  return { next, made: () => ({ stem, count: op === 'create' ? turn : 0 }) };
 }
 
 const getFrame = (path: string) => frameOf('getData', { path, watch: false });
@@ -49,8 +60,8 @@ class CreateFrame {
   readonly #frame: Buffer;
   readonly #digitsEnd: number;
 
-  constructor(path: string, data: Buffer) {
-    const numbered = path + '0'.repeat(numberDigits);
+  constructor(stem: string, data: Buffer) {
+    const numbered = madePath(stem, 0);
     this.#frame = frameOf('create', { path: numbered, data, acl: [...openAcl], flags: 0 });
     this.#digitsEnd = this.#frame.indexOf(numbered) + numbered.length;
   }

@@ -20,7 +20,7 @@ import {
   type Task,
 } from './messages.ts';
 import { RawConnection } from './raw-connection.ts';
-import { append, requestsOf } from './requests.ts';
+import { append, type Made, madePath, requestsOf } from './requests.ts';
 import { Stopwatch } from './stopwatch.ts';
 
 const port = Number(process.argv[2]);
@@ -28,6 +28,10 @@ const port = Number(process.argv[2]);
 const opensAtOnce = 50;
 /** A list of children is one reply, and may not be too long. */
 const childrenMax = 1000;
+const clearsAtOnce = 1000;
+
+/** What the last load has made, and nobody has cleared away. */
+let made: Made = { stem: '', count: 0 };
 
 async function load(task: Load): Promise<Result> {
   const connections = await openAll(task.connections);
@@ -37,7 +41,7 @@ async function load(task: Load): Promise<Result> {
     for (const connection of connections) {
       connection.start({
         depth: task.depth,
-        requests,
+        requests: requests.next,
         onAnswer: (sentMs, nowMs) => watch.count(sentMs, nowMs),
         onFailed: reject,
       });
@@ -49,7 +53,35 @@ async function load(task: Load): Promise<Result> {
   const result = watch.stop();
   failed.catch(() => {}); // closing, which is what now follows, is no failure
   await Promise.all(connections.map((connection) => connection.close()));
+  made = requests.made(); // whatever was asked for is answered now
   return result;
+}
+
+/** So that each load begins with as large a tree as the one before, however fast the server is. */
+async function clear(): Promise<void> {
+  const { stem, count } = made;
+  made = { stem, count: 0 };
+  const connection = await RawConnection.open(port);
+  let next = 0;
+  let answers = 0;
+  await new Promise<void>((resolve, reject) => {
+    if (count === 0) resolve();
+    connection.start({
+      depth: Math.min(clearsAtOnce, count),
+      requests: (writer: Writer, xid: number) => {
+        next += 1;
+        // Those in flight when all are gone have to be something.
+        if (next > count) append(writer, xid, 'exists', { path: '/', watch: false });
+        else append(writer, xid, 'delete', { path: madePath(stem, next), version: -1 });
+      },
+      onAnswer: () => {
+        answers += 1;
+        if (answers === count) resolve();
+      },
+      onFailed: reject,
+    });
+  });
+  await connection.close();
 }
 
 async function openAll(count: number): Promise<RawConnection[]> {
@@ -208,6 +240,7 @@ try {
     if (task.name === 'fill') return fill(task);
     if (task.name === 'sessions') return sessions(task);
     if (task.name === 'fanOut') return fanOut(task);
+    if (task.name === 'clear') await clear();
     if (task.name === 'prepare') await prepare(task.root, task.bytes);
     return null;
   });
