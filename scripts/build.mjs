@@ -139,7 +139,7 @@ function isServer(id) {
   const path = pathOf(id);
   return (
     /^(server|tree|storage)\//.test(path) ||
-    ['serve', 'compiler', 'within'].some((name) => path === `cli/${name}.js`)
+    ['serve', 'v8-flags', 'within'].some((name) => path === `cli/${name}.js`)
   );
 }
 

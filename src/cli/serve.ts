@@ -29,10 +29,10 @@ import {
 } from '../server/index.ts';
 import { isStorageError } from '../storage/index.ts';
 import type { Context, OptionValues } from './command.ts';
-import { compileForServing } from './compiler.ts';
 import { CommandError, exitCodes } from './exit-codes.ts';
 import { isLogLevel, LazyLogger } from './logger.ts';
 import type { MetricsServer } from './metrics.ts';
+import { setServingFlags } from './v8-flags.ts';
 import { within } from './within.ts';
 
 /** A server that does not drain by then is ended anyway; its log is whole all the same. */
@@ -108,7 +108,7 @@ async function settle(logger: LazyLogger): Promise<void> {
     // As when an update takes the program away right behind its start. It can do without.
     tell(`nothing is logged until the next start: ${(error as Error).message}`);
   }
-  compileForServing();
+  setServingFlags();
 }
 
 function tell(text: string): void {

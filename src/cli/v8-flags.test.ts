@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { expect, test } from 'vitest';
-import { servingFlags } from './compiler.ts';
+import { servingFlags } from './v8-flags.ts';
 
 /** V8 says so on standard error, and goes on. */
 test.each(servingFlags)('this V8 knows %s, and takes it while it runs', (flag) => {
