@@ -10,12 +10,11 @@
  *   npx tsx test/peers/go/suite.ts [ours|apache]      by hand
  */
 
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { runProgram } from '../program.ts';
 import { findZooKeepers, type ZooKeeperPeer } from '../zookeeper.ts';
 import { needsEnsemble } from './known.ts';
 
@@ -54,7 +53,7 @@ export async function prepareGo(): Promise<string | undefined> {
     ['build', '-o', story, '.'],
   ];
   for (const args of steps) {
-    const { status, errors } = await run('go', args, environment, 5 * 60_000, here);
+    const { status, errors } = await runProgram('go', args, environment, 5 * 60_000, here);
     if (status === 0) continue;
     const why = errors.trim().split('\n').at(-1);
     return `the Go client's tests need go, 1.20 or newer, and the module of test/peers/go/go.mod: ${why}`;
@@ -79,7 +78,7 @@ export async function runGo(server: 'ours' | ZooKeeperPeer, timeoutMs: number): 
     const folder = mkdtempSync(join(tmpdir(), 'drover-go-'));
     try {
       const all = { ...environment, TMPDIR: folder };
-      return await run(suite, args, all, deadlineMs - Date.now(), folder);
+      return await runProgram(suite, args, all, deadlineMs - Date.now(), folder);
     } finally {
       rmSync(folder, { recursive: true, force: true });
     }
@@ -105,7 +104,7 @@ export async function runGo(server: 'ours' | ZooKeeperPeer, timeoutMs: number): 
 
 /** One line for each step, the same from every server. */
 export async function tellStory(address: string): Promise<string[]> {
-  const { status, output, errors } = await run(story, [address], {}, 60_000);
+  const { status, output, errors } = await runProgram(story, [address], {}, 60_000);
   return [...`${output}${errors}`.trimEnd().split('\n'), `ended with ${status}`];
 }
 
@@ -118,50 +117,6 @@ function outcomesOf(output: string): Map<string, Outcome> {
       words[word as keyof typeof words],
     ]),
   );
-}
-
-/** With everything that it starts in a group of its own, so that nothing of it outlives us. */
-async function run(
-  command: string,
-  args: readonly string[],
-  environment: Record<string, string>,
-  timeoutMs: number,
-  cwd?: string,
-): Promise<{ status: number | null; output: string; errors: string }> {
-  const child = spawn(command, args, {
-    env: { ...process.env, ...environment },
-    cwd,
-    detached: true,
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  // Apart from one another: what a server prints may come in the middle of a line.
-  let output = '';
-  let errors = '';
-  child.stdout.on('data', (chunk: Buffer) => {
-    output = (output + chunk).slice(-4_000_000);
-  });
-  child.stderr.on('data', (chunk: Buffer) => {
-    errors = (errors + chunk).slice(-100_000);
-  });
-  const end = () => {
-    try {
-      if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
-    } catch {
-      // It is gone already.
-    }
-  };
-  const impatience = setTimeout(end, Math.max(1, timeoutMs));
-  process.once('exit', end);
-  try {
-    const [status] = await once(child, 'close');
-    return { status: status as number | null, output, errors };
-  } catch (error) {
-    return { status: null, output, errors: String(error) };
-  } finally {
-    clearTimeout(impatience);
-    process.off('exit', end);
-    end();
-  }
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

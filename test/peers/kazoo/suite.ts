@@ -9,13 +9,12 @@
  *   npx tsx test/peers/kazoo/suite.ts [ours|apache]      by hand
  */
 
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { freePort } from '../free-port.ts';
+import { runProgram } from '../program.ts';
 import { findZooKeepers } from '../zookeeper.ts';
 
 export type Outcome = 'passed' | 'failed' | 'skipped';
@@ -45,9 +44,9 @@ export async function prepareKazoo(): Promise<string | undefined> {
     [python, '-m', 'pip', 'install', '--quiet', '--requirement', requirements],
   ] as const;
   for (const [command, ...args] of steps) {
-    const { status, output } = await run(command, args, {}, 5 * 60_000);
+    const { status, output, errors } = await runProgram(command, args, {}, 5 * 60_000);
     if (status === 0) continue;
-    const why = output.trim().split('\n').at(-1);
+    const why = `${output}${errors}`.trim().split('\n').at(-1);
     return `kazoo's tests need python3 with venv, and the packages of test/peers/kazoo/requirements.txt: ${why}`;
   }
   writeFileSync(marker, wanted);
@@ -66,7 +65,7 @@ export async function runKazoo(server: 'ours' | 'apache', timeoutMs: number): Pr
     const folder = mkdtempSync(join(tmpdir(), 'drover-kazoo-'));
     const report = join(folder, 'report.xml');
     const port = String(await freePort());
-    const { output } = await run(
+    const { output, errors } = await runProgram(
       python,
       [
         ...['-m', 'pytest', '-p', 'no:cacheprovider', '-q', '--tb=short', '--timeout=120'],
@@ -77,9 +76,9 @@ export async function runKazoo(server: 'ours' | 'apache', timeoutMs: number): Pr
       folder,
     );
     try {
-      return { outcomes: outcomesOf(readFileSync(report, 'utf8')), output };
+      return { outcomes: outcomesOf(readFileSync(report, 'utf8')), output: output + errors };
     } catch (error) {
-      throw new Error(`kazoo's suite gave no report in time: ${output.slice(-4_000)}`, {
+      throw new Error(`kazoo's suite gave no report in time: ${(output + errors).slice(-4_000)}`, {
         cause: error,
       });
     } finally {
@@ -104,11 +103,12 @@ const target = (tests: string, name: string): string => {
   return [join(tests, `${file}.py`), ...rest].join('::');
 };
 
-async function environmentFor(server: 'ours' | 'apache'): Promise<Record<string, string>> {
+async function environmentFor(server: 'ours' | 'apache'): Promise<NodeJS.ProcessEnv> {
   const { found } = await findZooKeepers();
   const apache = found.find(({ name }) => name.startsWith('apache'));
   if (server === 'apache' && apache === undefined) throw new Error('no Apache ZooKeeper is here');
   return {
+    CI: undefined, // with it kazoo leaves some of its tests out
     ...(server === 'ours' ? { PATH: `${here}:${process.env.PATH}` } : {}),
     KAZOO_PYTHON: python,
     ZOOKEEPER_VERSION: '3.9.5',
@@ -131,48 +131,6 @@ function outcomesOf(report: string): Map<string, Outcome> {
     if (outcomes.get(name) !== 'failed') outcomes.set(name, outcome);
   }
   return outcomes;
-}
-
-/** With everything that it starts in a group of its own, so that nothing of it outlives us. */
-async function run(
-  command: string,
-  args: readonly string[],
-  environment: Record<string, string>,
-  timeoutMs: number,
-  cwd?: string,
-): Promise<{ status: number | null; output: string }> {
-  const { CI: _, ...own } = process.env; // with it kazoo leaves some of its tests out
-  const child = spawn(command, args, {
-    env: { ...own, ...environment },
-    cwd,
-    detached: true,
-    stdio: ['ignore', 'pipe', 'pipe'],
-  });
-  let output = '';
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.on('data', (chunk: Buffer) => {
-      output = (output + chunk).slice(-200_000);
-    });
-  }
-  const end = () => {
-    try {
-      if (child.pid !== undefined) process.kill(-child.pid, 'SIGKILL');
-    } catch {
-      // It is gone already.
-    }
-  };
-  const impatience = setTimeout(end, Math.max(1, timeoutMs));
-  process.once('exit', end);
-  try {
-    const [status] = await once(child, 'exit');
-    return { status: status as number | null, output };
-  } catch (error) {
-    return { status: null, output: String(error) };
-  } finally {
-    clearTimeout(impatience);
-    process.off('exit', end);
-    end();
-  }
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
