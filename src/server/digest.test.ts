@@ -162,7 +162,7 @@ test('a counter of children at its end stays where it is, in the tree and in wha
   const prepare = new Prepare(tree, outlook, new Auth({}), options);
   const root = tree.nodes.persistedOf(tree.find('/'));
   root.writeInt32BE(2 ** 31 - 2, 36);
-  tree.restoreNode('/', null, -1, root);
+  tree.beginRestore().node({ path: '', data: null, acl: -1, stat: decode(StatPersisted, root) });
 
   for (const zxid of [1, 2, 3]) {
     const head = { clientId: 5n, cxid: 0, zxid, timeMs: zxid };

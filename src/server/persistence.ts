@@ -10,8 +10,7 @@
  * a longer replay, and is tried again with the next.
  */
 
-import { Writer } from '../jute/index.ts';
-import { printable, StatPersisted } from '../protocol/index.ts';
+import { printable } from '../protocol/index.ts';
 import {
   type DataDirectory,
   type FileSystem,
@@ -23,7 +22,7 @@ import {
   StorageError,
 } from '../storage/index.ts';
 import { silentLogger, systemClock } from '../support/index.ts';
-import { Tree } from '../tree/index.ts';
+import { Tree, type TreeRestore } from '../tree/index.ts';
 import { DiskLog, StorageTallies, type TakenSnapshot } from './disk-log.ts';
 import type { PersistenceOptions } from './persistence-options.ts';
 import { ReplayCheck } from './replay-check.ts';
@@ -107,7 +106,7 @@ async function readBack(
     return made;
   };
   let tree = fresh();
-  const persisted = new Writer(StatPersisted.width);
+  let restored: TreeRestore | undefined;
   let check = new ReplayCheck();
   const recovered = await recover(
     directory.snapshotFolder,
@@ -117,21 +116,17 @@ async function readBack(
         tree = fresh();
         check = new ReplayCheck();
         beganMs = clock.nowMs();
-        if (file !== null) tree.beginRestore();
+        restored = file === null ? undefined : tree.beginRestore();
       },
       session: (id, timeoutMs) => tree.sessions.set(id, timeoutMs),
       acl: (id, acl) => tree.acls.restore(id, acl),
-      encoded: (bytes, parts) => tree.restoreEncoded(bytes, parts),
-      node({ path, data, acl, stat }) {
-        persisted.truncate(0);
-        StatPersisted.write(persisted, stat);
-        tree.restoreNode(path === '' ? '/' : path, data, acl, persisted.written());
-      },
+      encoded: (bytes, parts) => restored!.encoded(bytes, parts),
+      node: (node) => restored!.node(node),
       restored(what) {
         const nowMs = clock.nowMs();
         tallies.startup_snap_load_time.add(nowMs - beganMs);
         beganMs = nowMs;
-        tree.restored(safe(what.snapshot.file.zxid));
+        restored!.done(safe(what.snapshot.file.zxid));
         if (tree.digest !== undefined) check.restored(what, tree.digest);
       },
       txn(entry) {
@@ -146,19 +141,24 @@ async function readBack(
   tallies.startup_txns_load_time.add(clock.nowMs() - beganMs);
   tallies.startup_txns_loaded.add(recovered.txns);
   tree.tellsEvents = true;
-  const whole = goneOn(judged(recovered, check, options), tree, options);
-  return { tree, recovered: withClosed(whole, tree.closeUnlisted()), check };
+  const whole = goneOn(judged(recovered, check, options), tree, restored, options);
+  return { tree, recovered: withClosed(whole, restored?.closeUnlisted() ?? []), check };
 }
 
 /**
  * Nodes of a fuzzy snapshot may be of txns behind those that the logs have. These are missing, then; and who
  * knowingly goes on without them keeps the nodes, and gives out none of their zxids again.
  */
-function goneOn(recovered: Recovered, tree: Tree, { salvage }: PersistenceOptions): Recovered {
+function goneOn(
+  recovered: Recovered,
+  tree: Tree,
+  restored: TreeRestore | undefined,
+  { salvage }: PersistenceOptions,
+): Recovered {
   const { snapshot, lastZxid } = recovered;
   const isProven =
     snapshot === null || (snapshot.lastZxid !== null && snapshot.lastZxid <= lastZxid);
-  const toldZxid = isProven ? 0 : tree.toldZxid;
+  const toldZxid = isProven ? 0 : (restored?.toldZxid ?? 0);
   if (toldZxid <= lastZxid) return recovered;
   const file = snapshot!.file.path;
   const zxids = { from: lastZxid + 1n, to: BigInt(toldZxid) };

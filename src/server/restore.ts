@@ -11,8 +11,6 @@
  */
 
 import { join } from 'node:path';
-import { Writer } from '../jute/index.ts';
-import { StatPersisted } from '../protocol/index.ts';
 import {
   type Compression,
   compressionOf,
@@ -23,7 +21,7 @@ import {
   StorageError,
   temporaryPrefix,
 } from '../storage/index.ts';
-import { Tree, type TreeOptions } from '../tree/index.ts';
+import { Tree, type TreeOptions, type TreeRestore } from '../tree/index.ts';
 import { writeTree } from './tree-snapshot.ts';
 
 /** A name that the next start takes for what was never finished, should we end before it is gone. */
@@ -42,12 +40,14 @@ export interface RestoreOptions {
 export class Restoration {
   readonly #options: RestoreOptions;
   readonly #tree: Tree;
+  readonly #restored: TreeRestore;
   /** The highest in it. */
   readonly zxid: number;
 
-  private constructor(options: RestoreOptions, tree: Tree, zxid: number) {
+  private constructor(options: RestoreOptions, { tree, restored, zxid }: ReadTree) {
     this.#options = options;
     this.#tree = tree;
+    this.#restored = restored;
     this.zxid = zxid;
   }
 
@@ -62,8 +62,7 @@ export class Restoration {
     try {
       const compression = await receive(upload, path, fs);
       const file = { name: uploadName, path, zxid: 0n, compression };
-      const { tree, zxid } = await treeOf(file, options);
-      return new Restoration(options, tree, zxid);
+      return new Restoration(options, await treeOf(file, options));
     } finally {
       await fs.remove(path).catch(() => {}); // never made, or the next start removes it
     }
@@ -76,8 +75,8 @@ export class Restoration {
       throw new StorageError('ZXID_ORDER', 'no zxid is left behind those of the snapshot');
     }
     const { folder, fs, compression } = this.#options;
-    this.#tree.restored(zxid);
-    this.#tree.closeUnlisted();
+    this.#restored.done(zxid);
+    this.#restored.closeUnlisted();
     await writeTree(this.#tree, { folder, fs, compression: compression ?? 'none', isAlone: true });
     return zxid;
   }
@@ -107,22 +106,26 @@ async function receive(
   return compressionOf(head);
 }
 
+interface ReadTree {
+  readonly tree: Tree;
+  readonly restored: TreeRestore;
+  readonly zxid: number;
+}
+
 async function treeOf(
   file: SnapshotFile,
   { fs, tree: options }: RestoreOptions,
-): Promise<{ tree: Tree; zxid: number }> {
+): Promise<ReadTree> {
   const tree = new Tree(options);
-  const persisted = new Writer(StatPersisted.width);
+  const restored = tree.beginRestore();
   let zxid = 0n;
-  tree.beginRestore();
   const sink: SnapshotSink = {
     session: (id, timeoutMs) => tree.sessions.set(id, timeoutMs),
     acl: (id, acl) => tree.acls.restore(id, acl),
-    node({ path, data, acl, stat }) {
-      for (const one of [stat.czxid, stat.mzxid, stat.pzxid]) if (one > zxid) zxid = one;
-      persisted.truncate(0);
-      StatPersisted.write(persisted, stat);
-      tree.restoreNode(path === '' ? '/' : path, data, acl, persisted.written());
+    node(node) {
+      const { czxid, mzxid, pzxid } = node.stat;
+      for (const one of [czxid, mzxid, pzxid]) if (one > zxid) zxid = one;
+      restored.node(node);
     },
   };
   const { lastZxid } = await readSnapshot(fs, file, sink, uploadLimits);
@@ -130,5 +133,5 @@ async function treeOf(
   for (const owner of tree.owners.keys()) {
     if (!tree.sessions.has(owner)) tree.sessions.set(owner, orphanTimeoutMs);
   }
-  return { tree, zxid: Number(zxid) };
+  return { tree, restored, zxid: Number(zxid) };
 }

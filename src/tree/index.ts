@@ -24,3 +24,4 @@ export {
   usageText,
 } from './quotas.ts';
 export { type Applied, Tree, type TreeEvent, type TreeOptions, type TxnHead } from './tree.ts';
+export type { RestoredNode, TreeRestore } from './tree-restore.ts';

@@ -62,3 +62,12 @@ export class TreeWalk {
     this.#levels.push({ zxid: this.#lastZxid(), children, at: 0 });
   }
 }
+
+/** All below a node as they are now, parents before their children: they may be nested deeper than calls can be. */
+export function nodesBelow(nodes: NodeStore, node: number): number[] {
+  const below = [...nodes.childrenOf(node)];
+  for (let at = 0; at < below.length; at += 1) {
+    for (const child of nodes.childrenOf(below[at]!)) below.push(child);
+  }
+  return below;
+}

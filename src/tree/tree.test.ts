@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest';
-import { encode, Reader, type Type, Writer } from '../jute/index.ts';
-import { openAcl, Stat, type TxnBody, txns } from '../protocol/index.ts';
+import { decode, encode, Reader, type Type, Writer } from '../jute/index.ts';
+import { openAcl, Stat, StatPersisted, type TxnBody, txns } from '../protocol/index.ts';
 import { persistedBytes } from './node-record.ts';
 import { containerOwner } from './owners.ts';
 import { noNode } from './path-index.ts';
 import { Tree } from './tree.ts';
+import type { RestoredNode } from './tree-restore.ts';
 
 const acl = [...openAcl];
 const session = 0x1234_5678_9abc_def0n;
@@ -46,6 +47,17 @@ const multi = (...bodies: TxnBody[]): TxnBody => ({
 
 const statOf = (tree: Tree, path: string) =>
   Stat.read(new Reader(tree.nodes.statOf(tree.find(path)))).toObject();
+
+/** As a snapshot would have it. */
+const restorable = ({ nodes }: Tree, node: number): RestoredNode => {
+  const path = nodes.pathOf(node);
+  return {
+    path: path === '/' ? '' : path,
+    data: nodes.dataOf(node),
+    acl: nodes.aclOf(node),
+    stat: decode(StatPersisted, nodes.persistedOf(node)),
+  };
+};
 
 const told = (tree: Tree) => tree.events.map(({ type, path }) => `${type} ${path}`);
 
@@ -210,17 +222,10 @@ test('a snapshot, walked and restored, is the same tree', () => {
   ]);
 
   const copy = new Tree();
+  const restored = copy.beginRestore();
   for (const [id, entry] of tree.acls.entries()) copy.acls.restore(id, entry);
-  for (const node of tree.walk()) {
-    const { nodes } = tree;
-    copy.restoreNode(
-      nodes.pathOf(node),
-      nodes.dataOf(node),
-      nodes.aclOf(node),
-      nodes.persistedOf(node),
-    );
-  }
-  copy.restored(tree.lastZxid);
+  for (const node of tree.walk()) restored.node(restorable(tree, node));
+  restored.done(tree.lastZxid);
 
   for (const path of ['/', '/a', '/a/b', '/zookeeper/config']) {
     expect(statOf(copy, path)).toEqual(statOf(tree, path));
@@ -248,8 +253,8 @@ test('nodes restored from the bytes of a snapshot are those restored one by one;
 
   const [byNode, byBytes] = [0, 1].map(() => new Tree({ digest: true, extendedTypes: true }));
   const declined: string[] = [];
-  for (const copy of [byNode!, byBytes!]) {
-    copy.beginRestore();
+  const restores = [byNode!, byBytes!].map((copy) => {
+    const restored = copy.beginRestore();
     for (const [id, entry] of tree.acls.entries()) copy.acls.restore(id, entry);
     for (const node of tree.walk()) {
       const { nodes } = tree;
@@ -260,13 +265,14 @@ test('nodes restored from the bytes of a snapshot are those restored one by one;
       const pathBytes = path === '/' ? 0 : Buffer.byteLength(path);
       const [dataAt, statAt] = [6 + 4 + pathBytes, writer.length - persistedBytes];
       const parts = { pathAt: 6, dataAt, aclAt: statAt - 8, statAt };
-      const isTaken = copy === byBytes && copy.restoreEncoded(writer.written(), parts);
+      const isTaken = copy === byBytes && restored.encoded(writer.written(), parts);
       if (isTaken) continue;
       if (copy === byBytes) declined.push(path);
-      copy.restoreNode(path, nodes.dataOf(node), nodes.aclOf(node), nodes.persistedOf(node));
+      restored.node(restorable(tree, node));
     }
-    copy.restored(tree.lastZxid);
-  }
+    restored.done(tree.lastZxid);
+    return restored;
+  });
 
   expect(declined).toEqual([
     ...['/', '/zookeeper', '/zookeeper/quota', '/zookeeper/config'],
@@ -286,7 +292,7 @@ test('nodes restored from the bytes of a snapshot are those restored one by one;
   const orphan = Buffer.from(`00000005${Buffer.from('/no/x').toString('hex')}ffffffff`, 'hex');
   const bytes = Buffer.concat([orphan, Buffer.alloc(8 + persistedBytes)]);
   const parts = { pathAt: 0, dataAt: 9, aclAt: 13, statAt: 21 };
-  expect(byBytes!.restoreEncoded(bytes, parts)).toBe(false);
+  expect(restores[1]!.encoded(bytes, parts)).toBe(false);
 });
 
 test('a tree that changes while it is walked gives every node that was there all along, once', () => {

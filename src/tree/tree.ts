@@ -10,17 +10,17 @@
  * DataTree.processTxn would.
  */
 
-import { Reader, readInt } from '../jute/index.ts';
+import { Reader } from '../jute/index.ts';
 import { type Acl, readTxn, type TreeDigest, type TxnBody, wireOf } from '../protocol/index.ts';
-import { AclCache, nobodyAcl, openAclId } from './acl-cache.ts';
-import type { EncodedNodeAt } from './node-record.ts';
+import { AclCache, openAclId } from './acl-cache.ts';
 import { type NewNode, NodeStore } from './node-store.ts';
 import { OwnedPaths } from './owned-paths.ts';
 import { containerOwner, ownerKind, ttlOwner } from './owners.ts';
-import { hashOf, noNode } from './path-index.ts';
+import { noNode } from './path-index.ts';
 import { type QuotaPaths, quotaRoot } from './quotas.ts';
 import { type Foretold, RunningDigest } from './running-digest.ts';
-import { TreeWalk } from './tree-walk.ts';
+import { TreeRestore } from './tree-restore.ts';
+import { nodesBelow, TreeWalk } from './tree-walk.ts';
 import { Usage } from './usage.ts';
 
 /** A txn's header, with zxid and time as numbers: both stay below 2^53. */
@@ -63,35 +63,6 @@ const noNodeErr = wireOf('NO_NODE');
 const nodeExistsErr = wireOf('NODE_EXISTS');
 const inconsistentErr = wireOf('RUNTIME_INCONSISTENCY');
 
-/** Where the owner stands in a StatPersisted. */
-const persistedOwnerAt = 44;
-
-const noParent: { readonly path: string; readonly node: number } = { path: '', node: noNode };
-const noEncodedParent: { readonly path: Buffer; readonly node: number } = {
-  path: Buffer.alloc(0),
-  node: noNode,
-};
-const slashByte = 0x2f;
-const ownPath = Buffer.from('/zookeeper');
-
-/** Where the last name of a path in ASCII begins, at its slash; -1 for the root and for whatever else it is. */
-function lastSlash(bytes: Buffer, start: number, end: number): number {
-  if (end - start < 2 || bytes[start] !== slashByte || bytes[end - 1] === slashByte) return -1;
-  let slash = -1;
-  for (let at = start; at < end; at += 1) {
-    const byte = bytes[at]!;
-    if (byte > 0x7f) return -1;
-    if (byte === slashByte) slash = at;
-  }
-  return slash;
-}
-
-/** Whether a path may be /zookeeper or one below it. */
-function isOwn(bytes: Buffer, start: number): boolean {
-  for (let i = 0; i < ownPath.length; i++) if (bytes[start + i] !== ownPath[i]) return false;
-  return true;
-}
-
 /** `/a/b` gives `/a`, `/a` gives `/`. */
 function parentPath(path: string): string {
   const slash = path.lastIndexOf('/');
@@ -125,9 +96,6 @@ export class Tree {
     this.#dataSize += bytes;
   });
   #events: TreeEvent[] = [];
-  /** While a snapshot is restored. */
-  #parentOfLast = noParent;
-  #encodedParentOfLast = noEncodedParent;
 
   constructor(options: TreeOptions = {}) {
     this.extendedTypes = options.extendedTypes ?? false;
@@ -261,97 +229,25 @@ export class Tree {
   }
 
   /** Before the ACLs and nodes of a snapshot: the numbers of ACLs are the snapshot's from here on. */
-  beginRestore(): void {
-    for (const node of this.walk()) this.nodes.setAcl(node, openAclId, this.nodes.aversion(node));
-    this.acls.clear();
-  }
-
-  /** A node of a snapshot, its parent before it. `persisted` is a StatPersisted, 60 bytes. */
-  restoreNode(path: string, data: Buffer | null, acl: number, persisted: Buffer): void {
-    const known = this.find(path);
-    const owner = persisted.readBigInt64BE(persistedOwnerAt);
-    let node = known;
-    if (known === noNode) {
-      const parent = this.#restoredParent(parentPath(path));
-      if (parent === noNode) throw new Error(`a snapshot has ${path} before its parent`);
-      const shownOwner = this.#kind(owner) === 'session' ? owner : 0n;
-      node = this.#insert(parent, {
-        path,
-        hash: undefined,
-        data,
-        acl,
-        zxid: 0,
-        timeMs: 0,
-        owner,
-        shownOwner,
-      });
-    } else {
-      this.#dataSize += (data?.length ?? 0) - this.nodes.dataBytes(known);
-      this.nodes.setData(known, data);
-      this.acls.release(this.nodes.aclOf(known));
-      this.nodes.setAcl(known, acl, 0);
-    }
-    this.acls.countUse(acl);
-    this.nodes.restoreStat(node, persisted);
-    this.#digest?.changed(node, path);
-  }
-
-  /**
-   * The same for a node as it stands in the bytes of a snapshot, without a string or a buffer for it. False
-   * for one that is not like most: owned, not ASCII, below /zookeeper…, there already; then `restoreNode` takes it.
-   */
-  restoreEncoded(bytes: Buffer, at: EncodedNodeAt): boolean {
-    const start = at.pathAt + 4;
-    const end = at.dataAt;
-    const ownerAt = at.statAt + persistedOwnerAt;
-    if (readInt(bytes, ownerAt) !== 0 || readInt(bytes, ownerAt + 4) !== 0) return false;
-    const slash = lastSlash(bytes, start, end);
-    if (slash === -1 || isOwn(bytes, start)) return false;
-    const { nodes } = this;
-    const hash = hashOf(bytes, start, end);
-    if (nodes.findHashed(hash, bytes, start, end) !== noNode) return false;
-    const parent = this.#encodedParent(bytes, start, Math.max(slash, start + 1));
-    if (parent === noNode) return false;
-    const acl = readInt(bytes, at.aclAt) * 2 ** 32 + (readInt(bytes, at.aclAt + 4) >>> 0);
-    const node = nodes.addEncoded(parent, bytes, at, hash, acl);
-    this.#dataSize += end - start + nodes.dataBytes(node);
-    this.acls.countUse(acl);
-    this.#digest?.restored(node);
-    return true;
-  }
-
-  #encodedParent(bytes: Buffer, start: number, end: number): number {
-    const last = this.#encodedParentOfLast;
-    if (last.path.equals(bytes.subarray(start, end))) return last.node;
-    const path = Buffer.from(bytes.subarray(start, end));
-    const node = this.nodes.findBytes(path, 0, path.length);
-    this.#encodedParentOfLast = { path, node };
-    return node;
-  }
-
-  /** Mostly the same as of the node before: nothing is removed meanwhile. */
-  #restoredParent(path: string): number {
-    if (path !== this.#parentOfLast.path) this.#parentOfLast = { path, node: this.find(path) };
-    return this.#parentOfLast.node;
-  }
-
-  /** All below a node, parents before their children: they may be nested deeper than calls can be. */
-  #below(node: number): number[] {
-    const below = [...this.nodes.childrenOf(node)];
-    for (let at = 0; at < below.length; at += 1) {
-      for (const child of this.nodes.childrenOf(below[at]!)) below.push(child);
-    }
-    return below;
-  }
-
-  /** The last zxid that any node tells of. */
-  get toldZxid(): number {
-    let zxid = 0;
-    for (const node of [this.find('/'), ...this.#below(this.find('/'))]) {
-      const { nodes } = this;
-      zxid = Math.max(zxid, nodes.czxid(node), nodes.mzxid(node), nodes.pzxid(node));
-    }
-    return zxid;
+  beginRestore(): TreeRestore {
+    const { nodes, acls } = this;
+    for (const node of this.walk()) nodes.setAcl(node, openAclId, nodes.aversion(node));
+    acls.clear();
+    return new TreeRestore({
+      nodes,
+      acls,
+      digest: this.#digest,
+      walk: () => this.walk(),
+      insert: (parent, made) => this.#insert(parent, made),
+      shownOwner: (owner) => this.#shownOwner(owner),
+      grown: (bytes) => {
+        this.#dataSize += bytes;
+      },
+      restored: (zxid) => {
+        this.#usage.restore();
+        this.#lastZxid = zxid;
+      },
+    });
   }
 
   /** Nothing up to `zxid` is given out again. */
@@ -359,30 +255,7 @@ export class Tree {
     this.#lastZxid = Math.max(this.#lastZxid, zxid);
   }
 
-  /** After all nodes of a snapshot: nothing up to `zxid` has to be applied any more. */
-  restored(zxid: number): void {
-    this.acls.dropUnused();
-    this.#usage.restore();
-    this.#lastZxid = zxid;
-    this.#parentOfLast = noParent;
-    this.#encodedParentOfLast = noEncodedParent;
-  }
-
-  /**
-   * After all txns behind a snapshot: nodes whose ACL neither told (ZOOKEEPER-4689) are nobody's from
-   * now on. Returns their paths.
-   */
-  closeUnlisted(): string[] {
-    if (!this.acls.hasUnlisted) return [];
-    const closed: string[] = [];
-    for (const node of this.walk()) {
-      if (this.acls.isListed(this.nodes.aclOf(node))) continue;
-      this.nodes.setAcl(node, this.acls.use(nobodyAcl), this.nodes.aversion(node));
-      closed.push(this.nodes.pathOf(node));
-    }
-    this.acls.allListed();
-    return closed;
-  }
+  // ── txns ──────────────────────────────────────────────────────────────────────────────────────
 
   #part(head: TxnHead, body: TxnBody, foretold: Foretold | undefined): Applied {
     switch (body.type) {
@@ -398,8 +271,7 @@ export class Tree {
         return this.#create(head, body, containerOwner, 0n, foretold);
       case 'createTTL': {
         const owner = ttlOwner(body.txn.ttl);
-        const shownOwner = this.#kind(owner) === 'session' ? owner : 0n;
-        return this.#create(head, body, owner, shownOwner, foretold);
+        return this.#create(head, body, owner, this.#shownOwner(owner), foretold);
       }
       case 'delete':
       case 'deleteContainer':
@@ -490,8 +362,9 @@ export class Tree {
     return node;
   }
 
-  #kind(owner: bigint) {
-    return ownerKind(owner, this.extendedTypes);
+  /** Whom clients are shown as its owner: a session, or nobody. */
+  #shownOwner(owner: bigint): bigint {
+    return ownerKind(owner, this.extendedTypes) === 'session' ? owner : 0n;
   }
 
   /** The node at `path`: where who foretold it has found it, or looked for. */
@@ -516,7 +389,7 @@ export class Tree {
     // Only a replay comes here with children: a fuzzy snapshot holds those of a later node of this
     // name, whose own creates are still to come.
     if (this.nodes.childCount(node) > 0) {
-      const below = this.#below(node);
+      const below = nodesBelow(this.nodes, node);
       for (let at = below.length - 1; at >= 0; at -= 1) {
         this.#delete(this.nodes.pathOf(below[at]!), zxid);
       }
