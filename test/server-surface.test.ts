@@ -1,11 +1,18 @@
 /** What a running server shows of itself: four-letter words, the admin server, metrics, the audit log. */
 
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { connect as dial, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { connect, digestMd5 } from '../src/client/index.ts';
 import {
   type AdminOptions,
@@ -393,6 +400,32 @@ test('what storage did is told: the last snapshot, how long it took, what the st
       expect(await last()).toMatchObject({ zxid: second.engine.lastZxid.toString(16) });
       expect(summary('snapshottime')).toMatchObject({ count: 1 });
     });
+  });
+});
+
+test('a word is answered though the folder that the server was started in is gone', async () => {
+  await using server = await start();
+  const cwd = vi.spyOn(process, 'cwd').mockImplementation(() => {
+    throw Object.assign(new Error('uv_cwd'), { code: 'ENOENT' });
+  });
+  try {
+    expect(await ask(server.port, 'envi')).toContain('\nuser.dir=unknown\n');
+  } finally {
+    cwd.mockRestore();
+  }
+
+  expect(await ask(server.port, 'ruok')).toBe('imok');
+});
+
+test('a file whose size is not to be had counts as nothing, and ends nobody', async () => {
+  await onDisk({ fourLetterWords: '*' }, async (server, dataDir) => {
+    symlinkSync('loop', join(dataDir, 'version-2', 'loop'));
+
+    expect(await ask(server.port, 'dirs')).toMatch(/^datadir_size: [1-9]\d*\n/);
+    expect(
+      metricsOf(server.facts).find(({ name }) => name === 'drover_data_dir_size'),
+    ).toMatchObject({ value: expect.any(Number) });
+    expect(await ask(server.port, 'ruok')).toBe('imok');
   });
 });
 

@@ -4,7 +4,7 @@
  * which can be added up over servers.
  */
 
-import { createServer } from 'node:http';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { collectDefaultMetrics, type Metric as PromMetric, Registry } from 'prom-client';
 import { isLoopback, type Metric, metricsOf, type ServerFacts } from '../server/index.ts';
@@ -81,7 +81,7 @@ export async function startMetrics(
   }
   let latest = new Map<string, Family>();
   const isLocal = isLoopback(host);
-  const server = createServer(async (request, response) => {
+  const serve = async (request: IncomingMessage, response: ServerResponse) => {
     const [path] = (request.url ?? '').split('?');
     const name = (request.headers.host ?? '').replace(/:\d+$/, '');
     if (isLocal && !isLoopback(name.replace(/^\[(.*)\]$/, '$1'))) {
@@ -93,6 +93,10 @@ export async function startMetrics(
       const text = await registry.metrics();
       response.writeHead(200, { 'content-type': registry.contentType }).end(text);
     }
+  };
+  const server = createServer((request, response) => {
+    // What can't be told must not end what serves.
+    serve(request, response).catch(() => response.destroy());
   });
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);

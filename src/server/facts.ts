@@ -125,7 +125,15 @@ function namesIn(folder: string): string[] {
 function bytesIn(folder: string): number {
   let sum = 0;
   for (const name of namesIn(folder)) {
-    sum += statSync(join(folder, name), { throwIfNoEntry: false })?.size ?? 0;
+    sum += bytesOf(join(folder, name));
   }
   return sum;
+}
+
+function bytesOf(path: string): number {
+  try {
+    return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+  } catch {
+    return 0; // as above; who only asks how much there is must not end the server
+  }
 }

@@ -301,7 +301,7 @@ export function environment(): Record<string, string> {
     'os.name': process.platform === 'linux' ? 'Linux' : process.platform,
     'os.arch': process.arch === 'x64' ? 'amd64' : process.arch,
     'user.name': userName(),
-    'user.dir': process.cwd(),
+    'user.dir': workingFolder(),
     'os.memory.free': megabytes(memory.heapTotal - memory.heapUsed),
     'os.memory.max': megabytes(memory.rss),
     'os.memory.total': megabytes(memory.heapTotal),
@@ -313,6 +313,14 @@ export function userName(): string {
     return userInfo().username;
   } catch {
     return String(process.getuid?.() ?? 'unknown'); // a uid that no user has, as in containers
+  }
+}
+
+function workingFolder(): string {
+  try {
+    return process.cwd();
+  } catch {
+    return 'unknown'; // it was removed since the start
   }
 }
 
