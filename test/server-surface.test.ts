@@ -20,14 +20,16 @@ import {
   Audit,
   fourLetterWords,
   metricsOf,
+  monitorValues,
   type RunningServer,
   Sasl,
   type ServerOptions,
   startAdminServer,
   startServer,
 } from '../src/server/index.ts';
-import { MovableClock } from '../src/testing/index.ts';
+import { MovableClock, RawClient } from '../src/testing/index.ts';
 import { certificates } from './certificates/certificates.ts';
+import { beCounted, counts } from './counted.ts';
 
 const asSuper = { headers: { authorization: 'digest super:test' } };
 const superDigest = 'super:D/InIHSb7yEEbrWz8b9l71RjZJU=';
@@ -492,7 +494,7 @@ test('metrics count what happened', async () => {
 
   expect(metrics.get('znode_count')).toMatchObject({ type: 'gauge', value: 6 });
   expect(metrics.get('connection_request_count')).toMatchObject({ value: 1 });
-  expect(metrics.get('updatelatency')).toMatchObject({ type: 'summary', count: 2 });
+  expect(metrics.get('updatelatency')).toMatchObject({ type: 'summary', count: 3 });
   const reads = metrics.get('readlatency')!;
   if (reads.type !== 'summary') throw new Error('readlatency is a summary');
   expect(reads.count).toBeGreaterThanOrEqual(10);
@@ -501,6 +503,80 @@ test('metrics count what happened', async () => {
   expect(reads.buckets!.at(-1)).toEqual([Infinity, reads.count]);
   expect(metrics.get('node_changed_watch_count')).toMatchObject({ count: 1, sum: 1 });
   expect(metrics.get('bytes_received_count')).toMatchObject({ type: 'counter' });
+});
+
+test('packets, bytes and requests are counted as Apache counts them', async () => {
+  await using server = await start();
+
+  await beCounted(server.port);
+  await vi.waitFor(() => expect(server.engine.stats.connectionsDropped).toBe(1));
+
+  const counted = new Map<string, unknown>(monitorValues(server.facts));
+  expect(Object.fromEntries(Object.keys(counts).map((name) => [name, counted.get(name)]))).toEqual(
+    counts,
+  );
+});
+
+test('a four-letter word counts itself as asked, and those before it as answered', async () => {
+  await using server = await start();
+
+  expect(await ask(server.port, 'srvr')).toContain('\nReceived: 1\nSent: 0\n');
+  expect(await ask(server.port, 'srvr')).toContain('\nReceived: 2\nSent: 1\n');
+  await ask(server.port, 'srst');
+  expect(await ask(server.port, 'srvr')).toContain('\nReceived: 1\nSent: 1\n');
+});
+
+test('the last op of a link is told by the number that its client gave it, and not at all where it failed', async () => {
+  await using server = await start();
+  const client = await RawClient.connect(server.port);
+  const node = { path: '/a', data: null, acl: [], flags: 0 };
+  await client.err('exists', { path: '/', watch: false }, 7);
+  await client.ping();
+  const pinged = await ask(server.port, 'cons');
+  await client.err('create', node, 8);
+  const failed = await ask(server.port, 'cons');
+  client.close();
+
+  expect(pinged).toMatch(/,lop=PING,.*,lcxid=0x7,/);
+  expect(failed).toMatch(/,lop=NA,.*,lcxid=0x8,/);
+});
+
+test('sizes of what is said to clients are told until srst', async () => {
+  await using server = await start();
+  const client = await RawClient.connect(server.port);
+  await client.ask('getData', { path: '/', watch: false });
+  await client.ping();
+  await withAdmin(server, async (_, get) => {
+    const sizes = async () => {
+      const { client_response } = (await (await get('/commands/srvr')).json()) as {
+        client_response: unknown;
+      };
+      return client_response;
+    };
+
+    expect(await sizes()).toEqual({
+      ...{ last_buffer_size: 16, min_buffer_size: 16, max_buffer_size: 88 },
+    });
+    await ask(server.port, 'srst');
+    expect(await sizes()).toEqual({
+      ...{ last_buffer_size: -1, min_buffer_size: -1, max_buffer_size: -1 },
+    });
+  });
+  client.close();
+});
+
+test('links without TLS beside a port for it are counted, and certificates that failed as proofs that did', async () => {
+  const { server: own, ca } = certificates;
+  await using server = await start({ tls: { ...own, ca, port: 0 } });
+  await ask(server.port, 'ruok');
+  const values = () => new Map<string, unknown>(monitorValues(server.facts));
+
+  await ask(server.securePort!, 'this is no TLS at all');
+
+  expect(values().get('non_mtls_local_conn_count')).toBe(1);
+  expect(values().get('non_mtls_remote_conn_count')).toBe(0);
+  await vi.waitFor(() => expect(values().get('unsuccessful_handshake')).toBe(1));
+  expect(values().get('auth_failed_count')).toBe(1);
 });
 
 test('the audit log has a line for each change, in the words of Apache', async () => {

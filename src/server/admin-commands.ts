@@ -14,7 +14,7 @@ import {
   setTraceMask,
 } from './four-letter-words.ts';
 import type { JavaValue } from './java-json.ts';
-import { Double, monitorValues } from './metrics.ts';
+import { Double, monitorValues, plainLinks } from './metrics.ts';
 import { lastOperation } from './operations.ts';
 import { fullVersion } from './version.ts';
 
@@ -189,13 +189,13 @@ function monitor(facts: ServerFacts): Answer {
   };
 }
 
-/** Sizes of replies are not measured: -1, as before the first. */
-const responseStats = { last_buffer_size: -1, min_buffer_size: -1, max_buffer_size: -1 };
-
 function serverStats(facts: ServerFacts): Answer {
   const { engine, clock, startedMs } = facts;
   const latency = requestLatency(facts);
   const bytes = directoryBytes(facts);
+  const { last, min, max } = engine.stats.responses;
+  const responseStats = { last_buffer_size: last, min_buffer_size: min, max_buffer_size: max };
+  const plain = plainLinks(facts);
   return {
     version: fullVersion(),
     read_only: false,
@@ -215,9 +215,9 @@ function serverStats(facts: ServerFacts): Answer {
       min_latency: latency.min,
       num_alive_client_connections: engine.connections.size,
       uptime: Math.round(clock.nowMs() - startedMs),
-      auth_failed_count: engine.stats.authFailures,
-      non_mtlsremote_conn_count: 0,
-      non_mtlslocal_conn_count: 0,
+      auth_failed_count: engine.stats.proofsFailed,
+      non_mtlsremote_conn_count: plain.remote,
+      non_mtlslocal_conn_count: plain.local,
     },
     client_response: responseStats,
     node_count: engine.tree.nodeCount,

@@ -20,6 +20,7 @@ import type { Timer } from '../support/index.ts';
 import type { Auth } from './auth.ts';
 import type { Call } from './call.ts';
 import type { Limits } from './limits.ts';
+import { lengthBytes } from './replies.ts';
 import type { ServerSession } from './sessions.ts';
 import type { ConnectionStats } from './stats.ts';
 import { Timing } from './stats.ts';
@@ -64,9 +65,10 @@ export interface Service {
   unclogged(connection: Connection): void;
   closed(connection: Connection): void;
   chunkBegun(bytes: number): void;
-  sent(bytes: number): void;
-  /** One event more. */
-  told(): void;
+  /** One event more, so long. */
+  told(bytes: number): void;
+  /** The peer ended it. */
+  dropped(): void;
   /** The chunk held so many whole frames. Whatever is dirty leaves, at the latest with its turn of the event loop. */
   chunkDone(connection: Connection, requests: number): void;
   later(delayMs: number, run: () => void): Timer;
@@ -87,6 +89,8 @@ export class Connection implements Watcher {
   #state: State = 'greeting';
   #greeting: Buffer | undefined;
   #isGreeted = false;
+  /** By us. */
+  #isEnded = false;
   #held: Buffer[] = [];
   #heldBytes = 0;
   readonly #turns = new Turns();
@@ -115,8 +119,9 @@ export class Connection implements Watcher {
   readonly establishedWallMs: number;
   packetsReceived = 0;
   packetsSent = 0;
-  /** Of the last op answered; -1 before the first. */
+  /** Of the last op answered; 0 before the first, and where a write failed. */
   lastCode = 0;
+  /** Of the last that was a number of the client's own: no ping's. -1 before the first. */
   lastXid = -1;
   lastZxid = -1;
   lastReplyMs = 0;
@@ -266,6 +271,7 @@ export class Connection implements Watcher {
 
   close(): void {
     if (this.#state === 'closed') return;
+    this.#isEnded = true;
     this.wire.destroy();
     this.wireClosed();
   }
@@ -273,6 +279,7 @@ export class Connection implements Watcher {
   /** The socket is gone, whoever closed it. */
   wireClosed(): void {
     if (this.#state === 'closed') return;
+    if (this.isLive && !this.#isEnded) this.#service.dropped();
     this.#state = 'closed';
     this.#lingering?.cancel();
     this.#forgetWaiting();
@@ -374,7 +381,7 @@ export class Connection implements Watcher {
   deliver(frame: Buffer): void {
     if (!this.isLive) return;
     this.packetsSent += 1;
-    this.#service.told();
+    this.#service.told(frame.length - lengthBytes);
     if (this.#out === undefined && this.#shared === undefined) {
       this.#shared = frame;
       this.#mark();
@@ -406,7 +413,6 @@ export class Connection implements Watcher {
 
   #send(bytes: Buffer, length: number): boolean {
     if (this.#state === 'closed') return true;
-    this.#service.sent(length);
     if (this.wire.write(bytes, length)) return true;
     const { outputBytesSoftMax, outputBytesMax } = this.#service.limits;
     if (this.wire.queuedBytes > outputBytesMax) this.close();

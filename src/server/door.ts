@@ -51,6 +51,7 @@ export class Door {
       connection.close();
     } else if (connection.isLive) {
       connection.onClosed = leave;
+      this.#current().acceptedPlain(wire.address);
     } else {
       leave();
     }

@@ -25,6 +25,7 @@ import {
 } from '../protocol/index.ts';
 import { type Clock, type Logger, silentLogger, type Timer } from '../support/index.ts';
 import { type Applied, ownerKind, Tree } from '../tree/index.ts';
+import { isLoopback } from './addresses.ts';
 import { Auth, superId } from './auth.ts';
 import { AuthAttempts } from './auth-attempts.ts';
 import { type Asked, Call } from './call.ts';
@@ -43,7 +44,7 @@ import { type OverQuota, Prepare } from './prepare.ts';
 import { Proofs } from './proofs.ts';
 import { ReadCall } from './read-call.ts';
 import { Reads } from './reads.ts';
-import { headerReply, writeReply } from './replies.ts';
+import { headerReply, headerReplyBytes, lengthBytes, writeReply } from './replies.ts';
 import { firstSessionId, type ServerSession, Sessions } from './sessions.ts';
 import { ServerStats } from './stats.ts';
 import type { Frame } from './turns.ts';
@@ -114,6 +115,8 @@ export class Engine implements Service {
   #nowMs: number;
   /** The same moment by the calendar: what a txn says of when it was. Below 0 until the first one asks. */
   #wallMs = unknownMs;
+  /** Of events so far, with their lengths. */
+  #toldBytes = 0;
   /** Reads of the chunk at hand that were answered at once. */
   #answered = 0;
   #stopped = false;
@@ -248,6 +251,12 @@ export class Engine implements Service {
     return connection;
   }
 
+  /** A link that speaks without TLS. */
+  acceptedPlain(address: string): void {
+    if (isLoopback(address)) this.stats.plainLocal += 1;
+    else this.stats.plainRemote += 1;
+  }
+
   /** A link that was one too many. */
   turnedAway(address: string): void {
     this.stats.connectionsRefused += 1;
@@ -280,12 +289,14 @@ export class Engine implements Service {
     this.#outbox.chunkBegun(this.#nowMs);
   }
 
-  sent(bytes: number): void {
-    this.stats.bytesSent += bytes;
+  told(bytes: number): void {
+    this.stats.said(bytes);
+    this.stats.eventBytes += bytes;
+    this.#toldBytes += bytes + lengthBytes;
   }
 
-  told(): void {
-    this.stats.packetsSent += 1;
+  dropped(): void {
+    this.stats.connectionsDropped += 1;
   }
 
   chunkDone(connection: Connection, requests: number): void {
@@ -313,7 +324,13 @@ export class Engine implements Service {
   }
 
   fourLetterWord(word: string, rest: Buffer): string | undefined {
-    return this.#options.fourLetterWord?.(word, rest) ?? (word === 'ruok' ? 'imok' : undefined);
+    const { stats } = this;
+    stats.packetsReceived += 1; // it counts itself in what it tells, and again with its chunk
+    const answer =
+      this.#options.fourLetterWord?.(word, rest) ?? (word === 'ruok' ? 'imok' : undefined);
+    stats.packetsReceived -= 1;
+    if (answer !== undefined && answer !== '') stats.packetsSent += 1;
+    return answer;
   }
 
   // ── requests ──────────────────────────────────────────────────────────────────────────────────
@@ -412,9 +429,12 @@ export class Engine implements Service {
     call.borrowed = borrowed;
     call.xid = readInt(bytes, start);
     call.ids = ids;
+    const before = connection.out.length - this.#toldBytes;
     try {
       this.#reads.run(code, call);
-      this.#replied(connection, code, call.xid);
+      // What a setWatches brought to light stands before the reply.
+      const bytes = connection.out.length - this.#toldBytes - before;
+      this.#replied(connection, code, call.xid, bytes);
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
       this.#answer(connection, code, call.xid, marshallingErr);
@@ -429,16 +449,22 @@ export class Engine implements Service {
 
   #answer(connection: Connection, code: number, xid: number, err: number): void {
     headerReply(connection.out, xid, this.tree.lastZxid, err);
-    this.#replied(connection, code, xid);
+    this.#replied(connection, code, xid, headerReplyBytes);
   }
 
-  #replied(connection: Connection, code: number, xid: number): void {
+  /** `bytes` long is the frame. */
+  #replied(connection: Connection, code: number, xid: number, bytes: number): void {
     connection.packetsSent += 1;
+    this.#noteOp(connection, code, xid);
+    this.stats.said(bytes - lengthBytes);
+    if (code !== ops.ping.code) this.stats.responseBytes += bytes - lengthBytes;
+  }
+
+  #noteOp(connection: Connection, code: number, xid: number): void {
     connection.lastCode = code;
-    connection.lastXid = xid;
+    if (xid >= 0) connection.lastXid = xid;
     connection.lastZxid = this.tree.lastZxid;
     connection.lastReplyMs = this.#nowMs;
-    this.stats.packetsSent += 1;
   }
 
   // ── writes ────────────────────────────────────────────────────────────────────────────────────
@@ -455,7 +481,7 @@ export class Engine implements Service {
   ): void {
     if (this.refusesWrites && op !== 'closeSession') {
       this.stats.writesRefused += 1;
-      this.#inTurn(connection, ops[op].code, xid, quotaErr); // not even the refusal is logged
+      this.#inTurn(connection, 0, xid, quotaErr); // not even the refusal is logged
       return;
     }
     if (op === 'closeSession' && forced === undefined) this.#deleteAhead(session);
@@ -469,7 +495,7 @@ export class Engine implements Service {
       if (!(error instanceof ProtocolError)) throw error;
       // Apache logs these under the last zxid once more. Nobody can tell, and our log only rises.
       if (op !== 'multi') {
-        this.#inTurn(connection, ops[op].code, xid, marshallingErr);
+        this.#inTurn(connection, 0, xid, marshallingErr);
         return;
       }
       prepared = marshallingErr;
@@ -567,20 +593,20 @@ export class Engine implements Service {
   #reply(call: Call, connection: Connection, applied: Applied): void {
     const { op, xid } = call;
     connection.shift();
+    const { code } = ops[op];
+    const tookMs = this.#nowMs - call.startMs;
+    connection.latency.record(tookMs);
+    this.stats.wrote(code, tookMs);
     if (op === 'createSession') {
-      connection.lastCode = ops.createSession.code;
-      connection.lastXid = 0;
-      connection.lastZxid = this.tree.lastZxid;
-      connection.lastReplyMs = this.#nowMs;
+      this.#noteOp(connection, code, xid);
       this.sessions.touch(call.session!, this.#nowMs); // it could not speak before it was welcome
       this.#handshake.welcome(connection);
     } else {
-      writeReply(connection.out, this.tree, op, xid, applied);
-      const { code } = ops[op];
-      this.#replied(connection, code, xid);
-      const tookMs = this.#nowMs - call.startMs;
-      connection.latency.record(tookMs);
-      this.stats.wrote(code, tookMs);
+      const { out } = connection;
+      const before = out.length;
+      writeReply(out, this.tree, op, xid, applied);
+      const hasFailed = applied.err !== 0 && applied.type !== 'multi'; // Apache has no name for it then
+      this.#replied(connection, hasFailed ? 0 : code, xid, out.length - before);
     }
     if (call.body.type === 'closeSession') connection.finish();
     else this.#drain(connection);

@@ -74,6 +74,7 @@ export class Handshake {
   }
 
   #reopen(connection: Connection, request: ConnectRequest, timeoutMs: number, nowMs: number): void {
+    this.#stats.revalidations += 1;
     const session = this.#sessions.get(request.sessionId);
     // Before the password is looked at, as in Apache: a wrong one still costs the owner its link.
     session?.connection?.close();
@@ -87,7 +88,6 @@ export class Handshake {
     session.connection = connection;
     connection.session = session;
     this.#sessions.touch(session, nowMs);
-    this.#stats.sessionsRevalidated += 1;
     this.#answer(connection, session);
     if (session.lastZxid > this.#tree.lastZxid) this.#ends.waitFor(connection, session.lastZxid);
     connection.open();

@@ -55,22 +55,33 @@ const gauges: Record<string, readonly [about: string, value: Amount]> = {
   max_file_descriptor_count:    ['how many of them it may have',            () => openFilesMax()],
   connection_drop_probability:  ['of the connection throttle, which is off', none],
   outstanding_tls_handshake:    ['TLS handshakes under way',                none],
-  auth_failed_count:            ['proofs of an id that did not hold',       ({ engine }) => engine.stats.authFailures],
-  non_mtls_remote_conn_count:   ['links of port unification, which is off', none],
-  non_mtls_local_conn_count:    ['links of port unification, which is off', none],
+  auth_failed_count:            ['proofs of an id that did not hold',       ({ engine }) => engine.stats.proofsFailed],
+  non_mtls_remote_conn_count:   ['links without TLS from elsewhere, beside a port for it', (f) => plainLinks(f).remote],
+  non_mtls_local_conn_count:    ['links without TLS from here, beside a port for it',      (f) => plainLinks(f).local],
+  last_client_response_size:    ['of the last frame to a client, bytes; -1 before it', ({ engine }) => engine.stats.responses.last],
+  min_client_response_size:     ['of the smallest one, bytes',              ({ engine }) => engine.stats.responses.min],
+  max_client_response_size:     ['of the largest one, bytes',               ({ engine }) => engine.stats.responses.max],
 };
+
+/** As Apache, which counts them where TLS is spoken, too. */
+export function plainLinks({ engine, securePort }: ServerFacts): { remote: number; local: number } {
+  const { plainRemote, plainLocal } = engine.stats;
+  return securePort === undefined
+    ? { remote: 0, local: 0 }
+    : { remote: plainRemote, local: plainLocal };
+}
 
 // biome-ignore format: a table is read down its columns
 const counters: Record<string, readonly [about: string, value: Amount]> = {
   bytes_received_count:                  ['bytes from clients',                           ({ engine }) => engine.stats.bytesReceived],
-  response_bytes:                        ['bytes to clients',                             ({ engine }) => engine.stats.bytesSent],
-  watch_bytes:                           ['bytes of events to clients',                   ({ engine }) => engine.watches.toldBytes],
+  response_bytes:                        ['bytes of replies to clients',                  ({ engine }) => engine.stats.responseBytes],
+  watch_bytes:                           ['bytes of events to clients',                   ({ engine }) => engine.stats.eventBytes],
   connection_request_count:              ['first frames of links',                        ({ engine }) => engine.stats.connectRequests],
-  connection_revalidate_count:           ['sessions that came back on a new link',        ({ engine }) => engine.stats.sessionsRevalidated],
+  connection_revalidate_count:           ['sessions that were asked for on a new link',   ({ engine }) => engine.stats.revalidations],
   connection_rejected:                   ['links beyond a limit',                         ({ engine }) => engine.stats.connectionsRefused],
   sessionless_connections_expired:       ['links that asked for no session in time',      ({ engine }) => engine.stats.greetingsTimedOut],
   stale_sessions_expired:                ['sessions that nothing was heard of',           ({ engine }) => engine.stats.sessionsExpired],
-  connection_drop_count:                 ['of the connection throttle, which is off',     none],
+  connection_drop_count:                 ['links that their client ended',                ({ engine }) => engine.stats.connectionsDropped],
   cnxn_closed_without_zk_server_running: ['links before the server was ready',            none],
   commit_count:                          ['ensembles only',                               none],
   dead_watchers_cleared:                 ['watches of closed links go at once',           none],
@@ -175,7 +186,6 @@ export const unmeasured: Readonly<Record<string, readonly string[]>> = {
     ...['socket_closing_time'],
   ],
   'is not measured yet': [
-    ...['last_client_response_size', 'max_client_response_size', 'min_client_response_size'],
     ...['quota_exceeded_error_per_namespace', 'read_per_namespace', 'write_per_namespace'],
   ],
 };

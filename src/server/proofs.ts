@@ -23,7 +23,7 @@ import type { AuthAttempts } from './auth-attempts.ts';
 import type { Connection } from './connection.ts';
 import { hexId } from './log-lines.ts';
 import type { EngineOptions } from './options.ts';
-import { beginReply, headerReply, recordReply } from './replies.ts';
+import { beginReply, headerReply, headerReplyBytes, lengthBytes } from './replies.ts';
 import type { ServerStats } from './stats.ts';
 
 const unimplementedErr = wireOf('UNIMPLEMENTED');
@@ -69,7 +69,7 @@ export class Proofs {
 
   /** To who asked without a proof. */
   refuse(connection: Connection, xid: number): void {
-    end(connection, xid, 0, saslRequiredErr);
+    this.#end(connection, xid, 0, saslRequiredErr);
   }
 
   /** Whatever is no op that a session may ask for. The reader stands behind the header. */
@@ -77,7 +77,7 @@ export class Proofs {
     try {
       if (code === ops.auth.code) this.#authenticate(connection, xid, reader, nowMs);
       else if (code === ops.sasl.code) this.#negotiate(connection, xid, reader, nowMs);
-      else end(connection, xid, -1, unimplementedErr);
+      else this.#end(connection, xid, -1, unimplementedErr);
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
       connection.close();
@@ -89,41 +89,56 @@ export class Proofs {
     const { sasl, requiredSchemes } = this.#options;
     // Without SASL configured, Apache answers every token with none.
     if (sasl === undefined) {
-      recordReply(connection.out, xid, 0, SetSASLResponse, { token: null });
+      this.#answerSasl(connection, xid, 0, null);
       return;
     }
     const isRefused = this.#mayNotTry(connection, nowMs);
     const step = isRefused ? null : sasl.step(connection, token);
     if (step !== null) {
       for (const id of step.ids) connection.ids = withId(connection.ids, id);
-      recordReply(connection.out, xid, 0, SetSASLResponse, { token: step.token });
+      this.#answerSasl(connection, xid, 0, step.token);
       return;
     }
     if (!isRefused) this.#failed(connection, 'sasl', nowMs);
     const err = requiredSchemes?.includes('sasl') ? saslRequiredErr : authFailedErr;
-    const start = beginReply(connection.out, xid, 0, err);
-    SetSASLResponse.write(connection.out, { token: null });
-    connection.out.endFrame(start);
+    this.#answerSasl(connection, xid, err, null);
     connection.finish();
+  }
+
+  #answerSasl(connection: Connection, xid: number, err: number, token: Buffer | null): void {
+    const { out } = connection;
+    const start = beginReply(out, xid, 0, err);
+    SetSASLResponse.write(out, { token });
+    this.#said(connection, out.endFrame(start));
   }
 
   #authenticate(connection: Connection, xid: number, reader: Reader, nowMs: number): void {
     const { scheme, auth } = AuthPacket.read(reader);
     if (this.#mayNotTry(connection, nowMs)) {
-      end(connection, xid, 0, authFailedErr);
+      this.#end(connection, xid, 0, authFailedErr);
       return;
     }
     const proved = this.#auth.prove(scheme, auth, connection.wire.address);
     if (proved === null || this.#isTooMany(connection.ids, proved)) {
       this.#failed(connection, scheme, nowMs);
-      end(connection, xid, 0, authFailedErr);
+      this.#end(connection, xid, 0, authFailedErr);
       return;
     }
     if (this.#auth.isFalseSuper(proved)) this.#failed(connection, scheme, nowMs);
     for (const id of proved) connection.ids = withId(connection.ids, id);
     headerReply(connection.out, xid, 0, 0);
+    this.#said(connection, headerReplyBytes - lengthBytes);
+  }
+
+  #end(connection: Connection, xid: number, zxid: number, err: number): void {
+    headerReply(connection.out, xid, zxid, err);
+    this.#said(connection, headerReplyBytes - lengthBytes);
+    connection.finish();
+  }
+
+  #said(connection: Connection, bytes: number): void {
     connection.packetsSent += 1;
-    this.#stats.packetsSent += 1;
+    this.#stats.said(bytes);
   }
 
   #isTooMany(known: readonly Id[], proved: readonly Id[]): boolean {
@@ -150,9 +165,4 @@ export class Proofs {
     this.#logger.warn({ address: wire.address }, 'authentication refused after too many failures');
     return true;
   }
-}
-
-function end(connection: Connection, xid: number, zxid: number, err: number): void {
-  headerReply(connection.out, xid, zxid, err);
-  connection.finish();
 }

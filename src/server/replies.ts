@@ -6,6 +6,11 @@ import type { Applied, Tree } from '../tree/index.ts';
 
 const high = 0x1_0000_0000;
 
+/** What stands before each frame. */
+export const lengthBytes = 4;
+/** The frame of a reply that is a header alone. */
+export const headerReplyBytes = lengthBytes + 16;
+
 /** Begins a frame with its header; `endFrame` with what this returns ends it. */
 export function beginReply(writer: Writer, xid: number, zxid: number, err: number): number {
   const start = writer.beginFrame();

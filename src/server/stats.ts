@@ -147,6 +147,25 @@ export class Tally {
   }
 }
 
+/** Of frames to clients, each without its length; -1 before the first. */
+export class Sizes {
+  last = -1;
+  min = -1;
+  max = -1;
+
+  add(bytes: number): void {
+    this.last = bytes;
+    if (bytes > this.max) this.max = bytes;
+    if (bytes < this.min || this.min < 0) this.min = bytes;
+  }
+
+  reset(): void {
+    this.last = -1;
+    this.min = -1;
+    this.max = -1;
+  }
+}
+
 /** A batch that takes the log longer is counted, and said: `fsync.warningthresholdms`. */
 export const slowAppendMs = 1_000;
 
@@ -155,7 +174,11 @@ export class ServerStats {
   packetsReceived = 0;
   packetsSent = 0;
   bytesReceived = 0;
-  bytesSent = 0;
+  /** Of replies and of events, each without its length, as Apache counts them. */
+  responseBytes = 0;
+  eventBytes = 0;
+  /** All of them, and pings and proofs. */
+  readonly responses = new Sizes();
   readonly reads = new Latency();
   readonly writes = new Latency();
   readonly byOp = new OpLatencies();
@@ -163,7 +186,8 @@ export class ServerStats {
   connectionsRefused = 0;
   sessionsCreated = 0;
   sessionsExpired = 0;
-  sessionsRevalidated = 0;
+  /** Sessions that were asked for on a new link, whether it was their owner or not. */
+  revalidations = 0;
   authFailures = 0;
   /** Proofs that were not looked at: their address had failed too often. */
   authRefusals = 0;
@@ -175,6 +199,11 @@ export class ServerStats {
   /** Of snapshots that the admin server was asked for. */
   snapshotErrors = 0;
   snapshotsRefused = 0;
+  /** Links that their peer ended. */
+  connectionsDropped = 0;
+  /** Links without TLS, from this machine and from others. */
+  plainLocal = 0;
+  plainRemote = 0;
   /** First frames of links, whatever came of them. */
   connectRequests = 0;
   /** Links that asked for no session in time. */
@@ -227,10 +256,22 @@ export class ServerStats {
     this.#wrote.times = 0;
   }
 
+  /** Proofs of whatever kind that did not hold: passwords, tokens and certificates. */
+  get proofsFailed(): number {
+    return this.authFailures + this.tlsFailures;
+  }
+
+  /** A frame that is no reply to a request for data: an event, a ping, the answer to a proof. */
+  said(bytes: number): void {
+    this.packetsSent += 1;
+    this.responses.add(bytes);
+  }
+
   /** What `srst` does: latencies and packets, not what counts over the server's life. */
   reset(): void {
     this.packetsReceived = 0;
     this.packetsSent = 0;
+    this.responses.reset();
     this.reads.reset();
     this.writes.reset();
     this.byOp.reset();

@@ -35,9 +35,6 @@ export function eventFrame(type: TreeEvent['type'], path: string, zxid: number):
 export class Watches {
   readonly data = new WatchTable();
   readonly child = new WatchTable();
-  /** Events told since the start, to how many links. */
-  toldCount = 0;
-  toldBytes = 0;
   /** How many waited for each event that somebody waited for. */
   readonly told: { readonly [T in TreeEvent['type']]: Tally } = {
     created: new Tally(),
@@ -114,10 +111,7 @@ export class Watches {
     this.told[event.type].add(watchers.length);
     const frame = eventFrame(event.type, event.path, zxid);
     for (const watcher of watchers) {
-      if (!watcher.mayRead(event.acl)) continue;
-      this.toldCount += 1;
-      this.toldBytes += frame.length;
-      watcher.deliver(frame);
+      if (watcher.mayRead(event.acl)) watcher.deliver(frame);
     }
   }
 }

@@ -17,6 +17,7 @@ import {
   startServer,
   unmeasured,
 } from '../../src/server/index.ts';
+import { beCounted, counts } from '../counted.ts';
 import {
   type ApacheServer,
   findZooKeepers,
@@ -133,6 +134,29 @@ test.skipIf(peer === undefined)('mntr has every metric of Apache, or says why no
 
   expect(theirs.length).toBeGreaterThan(200);
   expect(missing).toEqual([]);
+});
+
+test.skipIf(peer === undefined)('what clients do is counted as Apache counts it', async () => {
+  const adminPort = await freePort();
+  await using server = await startApache(peer!, {
+    config: { 'admin.enableServer': 'true', 'admin.serverPort': String(adminPort) },
+  });
+  const asked = async () => {
+    const answer = await fetch(`http://127.0.0.1:${adminPort}/commands/monitor`);
+    return (await answer.json()) as Record<string, number>;
+  };
+  const before = await asked();
+
+  await beCounted(server.port);
+
+  await expect
+    .poll(async () => {
+      const after = await asked();
+      return Object.fromEntries(
+        Object.keys(counts).map((name) => [name, after[name]! - before[name]!]),
+      );
+    })
+    .toEqual(counts);
 });
 
 test.skipIf(peer === undefined)('no metric is excused that is shown', () => {
