@@ -541,6 +541,40 @@ test('the last op of a link is told by the number that its client gave it, and n
   expect(failed).toMatch(/,lop=NA,.*,lcxid=0x8,/);
 });
 
+test('limits and usage of quotas are summed up by the first name of their paths', async () => {
+  await using server = await start({ enforceQuota: true });
+  const client = await connect(server.address);
+  const limit = async (path: string, limits: string) => {
+    const at = `/zookeeper/quota${path}`;
+    await client.create(at, { parents: true });
+    await client.create(`${at}/zookeeper_limits`, { data: limits });
+    await client.create(`${at}/zookeeper_stats`, { data: 'count=1,bytes=0' });
+  };
+  await client.create('/a');
+  for (const path of ['/a/b', '/a/c', '/c']) await client.create(path);
+  await limit('/a/b', 'count=5,bytes=100');
+  await limit('/a/c', 'count=3,bytes=50=;byteHardLimit=70;countHardLimit=4');
+  await limit('/c', 'count=9,bytes=-1=;byteHardLimit=-1;countHardLimit=1');
+  await client.set('/a/b', 'four');
+  await expect(client.create('/c/d')).rejects.toMatchObject({ code: 'QUOTA_EXCEEDED' });
+  await expect(client.create('/c/e')).rejects.toMatchObject({ code: 'QUOTA_EXCEEDED' });
+
+  const mntr = await ask(server.port, 'mntr');
+  await client.close();
+
+  expect(mntr.split('\n').filter((line) => line.includes('quota_'))).toEqual([
+    'zk_c_quota_count_limit_per_namespace\t1',
+    'zk_a_quota_count_limit_per_namespace\t9',
+    'zk_c_quota_bytes_limit_per_namespace\t-1',
+    'zk_a_quota_bytes_limit_per_namespace\t170',
+    'zk_c_quota_count_usage_per_namespace\t1',
+    'zk_a_quota_count_usage_per_namespace\t2',
+    'zk_c_quota_bytes_usage_per_namespace\t0',
+    'zk_a_quota_bytes_usage_per_namespace\t4',
+    'zk_c_quota_exceeded_error_per_namespace\t2',
+  ]);
+});
+
 test('sizes of what is said to clients are told until srst', async () => {
   await using server = await start();
   const client = await RawClient.connect(server.port);

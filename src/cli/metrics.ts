@@ -43,6 +43,10 @@ export function familiesOf(metrics: readonly Metric[]): Family[] {
   return metrics.flatMap((metric): Family[] => {
     const { name, about: help, type } = metric;
     const base = { name, help, aggregator: 'sum' } as const;
+    if ('byKey' in metric) {
+      const values = [...metric.byKey].map(([key, value]) => ({ value, labels: { key } }));
+      return [{ ...base, type: metric.type, values }];
+    }
     if (type !== 'summary')
       return [{ ...base, type, values: [{ value: metric.value, labels: {} }] }];
     const totals = (of: string): Sample[] => [

@@ -87,7 +87,7 @@ test('on a disk that is nearly full writes are refused and not logged, reads and
     };
     const value = (name: string) => {
       const metric = metricsOf(server.facts).find((each) => each.name === `drover_${name}`)!;
-      return metric.type === 'summary' ? undefined : metric.value;
+      return 'value' in metric ? metric.value : undefined;
     };
     const client = await RawClient.connect(server.port);
     expect(await client.err('create', node('/a'))).toBe(0);

@@ -42,6 +42,7 @@ import { Outlook } from './outlook.ts';
 import { Pipeline } from './pipeline.ts';
 import { type OverQuota, Prepare } from './prepare.ts';
 import { Proofs } from './proofs.ts';
+import { namespaceOf } from './quota-sums.ts';
 import { ReadCall } from './read-call.ts';
 import { Reads } from './reads.ts';
 import { headerReply, headerReplyBytes, lengthBytes, writeReply } from './replies.ts';
@@ -638,8 +639,9 @@ export class Engine implements Service {
     this.#logger.warn(fields, 'the disk was slow to take the log, and every write waits for it');
   }
 
-  /** All that a soft limit does. */
+  /** All that a soft limit does; those of hard ones are counted, too. */
   #overQuota({ path, what, sum, limit, isHard }: OverQuota): void {
+    if (isHard) this.stats.quotaExceeded(namespaceOf(path));
     if (this.#nowMs - this.#quotaSaidMs < saidEveryMs) return;
     this.#quotaSaidMs = this.#nowMs;
     const fields = { path: printable(path), [what]: `${sum}`, limit: `${limit}`, hard: isHard };

@@ -7,7 +7,9 @@
  */
 
 import { readdirSync, readFileSync } from 'node:fs';
+import { printable } from '../protocol/index.ts';
 import { directoryBytes, requestLatency, type ServerFacts, type StorageTally } from './facts.ts';
+import { quotaSums } from './quota-sums.ts';
 import { type Latency, latencyBoundsMs, Tally } from './stats.ts';
 
 type Amount = (facts: ServerFacts) => number;
@@ -15,6 +17,11 @@ type Spread = (facts: ServerFacts) => Latency | Tally;
 
 export type Metric = { readonly name: string; readonly about: string } & (
   | { readonly type: 'gauge' | 'counter'; readonly value: number }
+  | {
+      readonly type: 'gauge' | 'counter';
+      /** By the label `key`. */
+      readonly byKey: ReadonlyMap<string, number>;
+    }
   | {
       readonly type: 'summary';
       readonly count: number;
@@ -141,6 +148,26 @@ const summaries: Record<string, readonly [about: string, spread: Spread]> = {
   restore_time:              ['of one restore, milliseconds',             ({ storage }) => storage?.restores?.restore_time ?? new Tally()],
 };
 
+/** By the first name of the paths. */
+function byNamespace({ engine }: ServerFacts): Metric[] {
+  const { countLimit, bytesLimit, countUsage, bytesUsage } = quotaSums(engine.tree);
+  const gauges: readonly [name: string, about: string, byKey: ReadonlyMap<string, number>][] = [
+    ['quota_count_limit_per_namespace', 'nodes that quotas allow; -1 is no limit', countLimit],
+    ['quota_bytes_limit_per_namespace', 'bytes that quotas allow; -1 is no limit', bytesLimit],
+    ['quota_count_usage_per_namespace', 'nodes below quotas', countUsage],
+    ['quota_bytes_usage_per_namespace', 'bytes below quotas', bytesUsage],
+  ];
+  return [
+    ...gauges.map(([name, about, byKey]) => ({ name, about, byKey, type: 'gauge' as const })),
+    {
+      name: 'quota_exceeded_error_per_namespace',
+      about: 'writes that a hard limit forbade',
+      type: 'counter',
+      byKey: engine.stats.quotaErrors,
+    },
+  ];
+}
+
 /** What Apache has no name for: limits that somebody has run into. */
 // biome-ignore format: a table is read down its columns
 const limited: Record<string, readonly [type: 'gauge' | 'counter', about: string, value: Amount]> = {
@@ -162,13 +189,14 @@ export const unmeasured: Readonly<Record<string, readonly string[]>> = {
     ...['inflight_diff_count', 'inflight_snap_count', 'leader_unavailable_time'],
     ...['learner_handler_qp_size', 'learner_handler_qp_time_ms', 'observer_sync_time'],
     ...['learner_request_processor_queue_size', 'om_commit_process_time_ms'],
-    ...['om_proposal_process_time_ms', 'propagation_latency', 'proposal_ack_creation_latency'],
-    ...['proposal_latency', 'proposal_process_time', 'quorum_ack_latency', 'unavailable_time'],
+    ...['om_proposal_process_time_ms', 'proposal_ack_creation_latency', 'proposal_latency'],
+    ...['quorum_ack_latency', 'unavailable_time'],
   ],
-  'is a queue between threads, and here is one thread': [
+  'is a queue or a step between threads, and here is one thread': [
     ...['commit_commit_proc_req_queued', 'commit_process_time', 'pending_session_queue_size'],
     ...['concurrent_request_processing_in_commit_processor', 'local_write_committed_time_ms'],
     ...['outstanding_changes_queued', 'outstanding_changes_removed', 'prep_process_time'],
+    ...['propagation_latency', 'proposal_process_time'],
     ...['prep_processor_queue_size', 'prep_processor_queue_time_ms'],
     ...['prep_processor_request_queued', 'read_commit_proc_issued', 'read_commit_proc_req_queued'],
     ...['read_commitproc_time_ms', 'read_final_proc_time_ms', 'reads_issued_from_session_queue'],
@@ -185,8 +213,8 @@ export const unmeasured: Readonly<Record<string, readonly string[]>> = {
     ...['netty_queued_buffer_capacity', 'request_throttle_queue_time_ms'],
     ...['socket_closing_time'],
   ],
-  'is not measured yet': [
-    ...['quota_exceeded_error_per_namespace', 'read_per_namespace', 'write_per_namespace'],
+  'would be looked up with each read and write, and has a series for each name below the root': [
+    ...['read_per_namespace', 'write_per_namespace'],
   ],
 };
 
@@ -216,6 +244,7 @@ export function metricsOf(facts: ServerFacts): Metric[] {
     type: 'counter',
     value: slowAppends,
   });
+  metrics.push(...byNamespace(facts));
   for (const [name, [about, spread]] of Object.entries(summaries)) {
     metrics.push({ name, about, type: 'summary', ...shapeOf(spread(facts)) });
   }
@@ -246,6 +275,9 @@ function shapeOf(spread: Latency | Tally) {
 export function monitorValues(facts: ServerFacts): [name: string, value: number | Double][] {
   return metricsOf(facts).flatMap((metric): [string, number | Double][] => {
     const { name } = metric;
+    if ('byKey' in metric) {
+      return [...metric.byKey].map(([key, value]) => [`${printable(key)}_${name}`, value]);
+    }
     if (metric.type !== 'summary') {
       const isDouble = name === 'avg_latency' || name === 'connection_drop_probability';
       return [[name, isDouble ? new Double(metric.value) : Math.round(metric.value)]];

@@ -166,6 +166,9 @@ export class Sizes {
   }
 }
 
+/** Anybody may make quotas, and so names to count by. */
+const namespacesMax = 1_000;
+
 /** A batch that takes the log longer is counted, and said: `fsync.warningthresholdms`. */
 export const slowAppendMs = 1_000;
 
@@ -216,6 +219,9 @@ export class ServerStats {
   readonly appends = new Latency();
   slowAppends = 0;
 
+  /** Writes that a hard limit of a quota forbade, by the first name of its path. */
+  readonly quotaErrors = new Map<string, number>();
+
   readonly #slowMs: number;
   /** Writes of the batch at hand that are not noted yet. */
   readonly #wrote = { code: 0, ms: 0, times: 0 };
@@ -259,6 +265,12 @@ export class ServerStats {
   /** Proofs of whatever kind that did not hold: passwords, tokens and certificates. */
   get proofsFailed(): number {
     return this.authFailures + this.tlsFailures;
+  }
+
+  quotaExceeded(namespace: string): void {
+    const { quotaErrors } = this;
+    const before = quotaErrors.get(namespace) ?? 0;
+    if (before > 0 || quotaErrors.size < namespacesMax) quotaErrors.set(namespace, before + 1);
   }
 
   /** A frame that is no reply to a request for data: an event, a ping, the answer to a proof. */

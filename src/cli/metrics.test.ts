@@ -1,0 +1,53 @@
+import { expect, test } from 'vitest';
+import { connect } from '../client/index.ts';
+import { type RunningServer, startServer } from '../server/index.ts';
+import { type MetricsServer, startMetrics } from './metrics.ts';
+
+async function withMetrics(
+  server: RunningServer,
+  body: (url: string, metrics: MetricsServer) => Promise<unknown>,
+): Promise<void> {
+  const metrics = await startMetrics(server.facts, {
+    ...{ host: '127.0.0.1', port: 0, processMetrics: false },
+  });
+  try {
+    await body(`http://127.0.0.1:${metrics.port}/metrics`, metrics);
+  } finally {
+    await metrics.close();
+  }
+}
+
+test('what Apache has by namespace has the label that it has there', async () => {
+  await using server = await startServer({ port: 0, inMemory: true });
+  const client = await connect(server.address);
+  await client.create('/zookeeper/quota/a');
+  await client.create('/zookeeper/quota/a/zookeeper_limits', { data: 'count=5,bytes=-1' });
+  await client.close();
+  await withMetrics(server, async (url) => {
+    const text = await (await fetch(url)).text();
+
+    expect(text).toContain('\nquota_count_limit_per_namespace{key="a"} 5\n');
+    expect(text).toContain('\n# TYPE quota_exceeded_error_per_namespace counter\n');
+  });
+});
+
+test('metrics that can not be worked out end the link, and nobody else', async () => {
+  await using server = await startServer({ port: 0, inMemory: true });
+  let isBroken = false;
+  const facts = Object.create(server.facts, {
+    tickTimeMs: { value: 2_000 },
+    storage: {
+      get() {
+        if (isBroken) throw new Error('the disk is gone');
+        return undefined;
+      },
+    },
+  });
+  await withMetrics({ ...server, facts } as RunningServer, async (url) => {
+    isBroken = true;
+    await expect(fetch(url)).rejects.toThrow();
+    isBroken = false;
+
+    expect((await fetch(url)).status).toBe(200);
+  });
+});
