@@ -14,6 +14,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { connect, digestMd5 } from '../src/client/index.ts';
+import { ops } from '../src/protocol/index.ts';
 import {
   type AdminOptions,
   type AdminServer,
@@ -217,6 +218,44 @@ test('a path can not break a line of an answer', async () => {
   server.engine.watches.data.add('/a\nMode: leader\u001b[2J', watcher, 1);
 
   expect(await ask(server.port, 'wchp')).toBe('/a\\u000aMode: leader\\u001b[2J\n\t0x1\n\n');
+});
+
+test('lists tell a path in full, and JSON as the text that it is', async () => {
+  await using server = await start();
+  const client = await connect(server.address);
+  const path = `/${'long'.repeat(100)}\u202e${'er'.repeat(100)}`;
+  await client.create(path, { mode: 'ephemeral' });
+  await client.exists(path, { watch: () => {} });
+  const shown = path.replace('\u202e', '\\u202e');
+
+  for (const word of ['wchc', 'wchp', 'dump']) {
+    expect(await ask(server.port, word)).toContain(shown);
+  }
+  await withAdmin(server, async (_, get) => {
+    const text = async (name: string) => (await get(`/commands/${name}`)).text();
+
+    expect(await text('wchp')).not.toContain('\u202e');
+    expect(Object.keys(JSON.parse(await text('wchp')).path_to_session_ids)).toEqual([path]);
+    const { session_id_to_watched_paths } = JSON.parse(await text('wchc'));
+    expect(Object.values(session_id_to_watched_paths)).toEqual([[path]]);
+    const { session_id_to_ephemeral_paths } = JSON.parse(await text('dump'));
+    expect(Object.values(session_id_to_ephemeral_paths)).toEqual([[path]]);
+  });
+  await client.close();
+});
+
+test('a list of the admin server ends, however long its paths are', async () => {
+  await using server = await start();
+  const watcher = { watcherId: 1n, mayRead: () => true, deliver: () => {} };
+  const long = 'x'.repeat(10_000);
+  for (let i = 0; i < 1_000; i++) server.engine.watches.data.add(`/${long}${i}`, watcher, 1);
+  await withAdmin(server, async (_, get) => {
+    for (const name of ['wchc', 'wchp']) {
+      const { length } = await (await get(`/commands/${name}`)).text();
+      expect(length).toBeGreaterThan(1024 * 1024);
+      expect(length).toBeLessThan(5 * 1024 * 1024);
+    }
+  });
 });
 
 test('srst forgets latencies and packets', async () => {
@@ -653,6 +692,41 @@ test('the audit log has a line for each change, in the words of Apache', async (
     ),
   );
   expect(lines.join()).not.toMatch(/canary|secret-data/);
+});
+
+test('the audit log tells paths and ACLs in full, and what was refused before it was a txn', async () => {
+  const lines: string[] = [];
+  const audit = new Audit(
+    (line) => lines.push(line.replace(/^session=\S+\tuser=127\.0\.0\.1\tip=127\.0\.0\.1\t/, '')),
+    () => server.engine.auth,
+  );
+  await using server: RunningServer = await start({
+    onCommitted: (call, applied) => audit.committed(call, applied),
+    onRefused: (call) => audit.refused(call),
+  });
+  const client = await RawClient.connect(server.port);
+  const acl = Array.from({ length: 50 }, (_, i) => ({
+    ...{ perms: 31, id: { scheme: 'ip', id: `10.0.0.${i}` } },
+  }));
+  const path = `/${'long'.repeat(100)}`;
+  const node = { path, data: null, acl: [{ perms: 31, id: { scheme: 'world', id: 'anyone' } }] };
+  await client.err('create', { ...node, flags: 0 });
+  await client.err('setACL', { path, acl, version: -1 });
+  await client.err('multi', []);
+  await client.reply(client.sendRaw(ops.setData.code, Buffer.alloc(2)));
+  server.engine.refusesWrites = true;
+  await client.err('delete', { path, version: -1 });
+  await client.err('multi', [{ op: 'delete', request: { path, version: -1 } }]);
+  client.close();
+
+  const all = acl.map(({ id }) => `ip:${id.id}:cdrwa`).join(',');
+  expect(lines).toEqual([
+    `operation=create\tznode=${path}\tznode_type=persistent\tresult=success`,
+    `operation=setAcl\tznode=${path}\tacl=${all}\tresult=success`,
+    'operation=setData\tresult=failure',
+    `operation=delete\tznode=${path}\tresult=failure`,
+    'operation=multiOperation\tresult=failure',
+  ]);
 });
 
 test('the log tells of failed authentication and of links too many, without secrets and without end', async () => {

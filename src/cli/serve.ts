@@ -334,7 +334,10 @@ async function begin(
       logger,
       ...(audit === undefined
         ? {}
-        : { onCommitted: (call, applied) => audit.committed(call, applied) }),
+        : {
+            onCommitted: (call, applied) => audit.committed(call, applied),
+            onRefused: (call) => audit.refused(call),
+          }),
     });
   } catch (error) {
     audit?.startFailed();

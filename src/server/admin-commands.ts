@@ -12,6 +12,7 @@ import {
   getTraceMask,
   resetLinks,
   setTraceMask,
+  textBytesMax,
 } from './four-letter-words.ts';
 import type { JavaValue } from './java-json.ts';
 import { Double, monitorValues, plainLinks } from './metrics.ts';
@@ -31,6 +32,7 @@ export interface AdminCommand {
 
 /** Of what one answer lists: who can dial may ask (CVE-2017-5637). */
 const itemsMax = 50_000;
+const itemCharsMax = textBytesMax;
 
 // biome-ignore format: a table is read down its columns
 export const adminCommands: Readonly<Record<string, AdminCommand>> = {
@@ -150,27 +152,32 @@ function dump({ engine }: ServerFacts): Answer {
       ]),
     ),
     session_id_to_ephemeral_paths: Object.fromEntries(
-      [...engine.tree.owners].map(([id, paths]) => [String(id), room.take(paths, printable)]),
+      [...engine.tree.owners].map(([id, paths]) => [String(id), room.take(paths, (path) => path)]),
     ),
   };
 }
 
-/** How many items an answer still has room for. */
+/** How many items an answer still has room for, and how many characters. */
 class Room {
   #left = itemsMax;
+  #charsLeft = itemCharsMax;
 
-  take<T>(items: Iterable<T>, show: (item: T) => JavaValue): JavaValue[] {
+  /** `chars` long is what they stand behind. */
+  take<T>(items: Iterable<T>, show: (item: T) => JavaValue, chars = 0): JavaValue[] {
     const shown: JavaValue[] = [];
+    this.#charsLeft -= chars;
     for (const item of items) {
-      if (this.#left === 0) break;
+      if (this.isFull) break;
+      const value = show(item);
       this.#left -= 1;
-      shown.push(show(item));
+      this.#charsLeft -= typeof value === 'string' ? value.length : 0;
+      shown.push(value);
     }
     return shown;
   }
 
   get isFull(): boolean {
-    return this.#left === 0;
+    return this.#left === 0 || this.#charsLeft <= 0;
   }
 }
 
@@ -250,7 +257,7 @@ function watches({ engine }: ServerFacts): Answer {
   const bySession: Record<string, JavaValue> = {};
   for (const watcher of data.watchers()) {
     if (room.isFull) break;
-    bySession[String(watcher.watcherId)] = room.take(data.pathsOf(watcher), printable);
+    bySession[String(watcher.watcherId)] = room.take(data.pathsOf(watcher), (path) => path);
   }
   return { session_id_to_watched_paths: bySession };
 }
@@ -260,7 +267,7 @@ function watchesByPath({ engine }: ServerFacts): Answer {
   const byPath: [string, JavaValue][] = [];
   for (const [path, watchers] of engine.watches.data.paths()) {
     if (room.isFull) break;
-    byPath.push([printable(path), room.take(watchers, ({ watcherId }) => watcherId)]);
+    byPath.push([path, room.take(watchers, ({ watcherId }) => watcherId, path.length)]);
   }
   return { path_to_session_ids: Object.fromEntries(byPath) };
 }

@@ -11,6 +11,7 @@ import { ProtocolError, Reader } from '../jute/index.ts';
 import {
   type Acl,
   createModes,
+  escaped,
   type Id,
   MultiRequest,
   type OpName,
@@ -19,9 +20,12 @@ import {
 } from '../protocol/index.ts';
 import type { Applied } from '../tree/index.ts';
 import type { Auth } from './auth.ts';
-import type { Call } from './call.ts';
+import type { Asked, Call } from './call.ts';
 import { userName } from './four-letter-words.ts';
 import { hexId } from './log-lines.ts';
+
+/** A write that was refused before it was a txn, and who asked. */
+export type Refused = Pick<Call, 'op' | 'connection' | 'session'> & { readonly asked: Asked };
 
 type Result = 'success' | 'failure' | 'invoked';
 
@@ -89,15 +93,22 @@ export class Audit {
     else this.#single(call, call.asked.request, applied, operation);
   }
 
-  #single(call: Call, request: Buffer, applied: Applied, operation: string): void {
-    const { path, flags, acl } = asked(call.op, request);
-    const isOk = applied.err === 0 && applied.type !== 'error';
+  /** A write that was refused before it was a txn. */
+  refused(call: Refused): void {
+    const operation = operations[call.op];
+    if (operation !== undefined) this.#single(call, call.asked.request, undefined, operation);
+  }
+
+  #single(who: Asking, request: Buffer, applied: Applied | undefined, operation: string): void {
+    const known: Known = who.op === 'multi' ? {} : asked(who.op, request);
+    const { path, flags, acl } = known;
+    const isOk = applied?.err === 0 && applied.type !== 'error';
     const event = {
-      ...this.#who(call),
+      ...this.#who(who),
       operation,
       znode: isOk ? applied.path : path,
-      znode_type: operation === 'create' ? modes.get(flags ?? -1) : undefined,
-      acl: call.op === 'setACL' && acl !== undefined ? aclText(acl) : undefined,
+      znode_type: operation === 'create' ? modes.get(flags ?? 0) : undefined,
+      acl: who.op === 'setACL' && acl !== undefined ? aclText(acl) : undefined,
     };
     this.#line(event, isOk ? 'success' : 'failure');
   }
@@ -105,7 +116,7 @@ export class Audit {
   #multi(call: Call, request: Buffer, applied: Applied): void {
     const who = this.#who(call);
     const parts = applied.parts ?? [];
-    if (parts.length === 0 || parts.some(({ type }) => type === 'error')) {
+    if (applied.type === 'error' || parts.some(({ type }) => type === 'error')) {
       this.#line({ ...who, operation: 'multiOperation' }, 'failure');
       return;
     }
@@ -114,7 +125,7 @@ export class Audit {
       if (part.type === 'check') continue;
       const operation = operations[part.type as OpName];
       const flags = (requested[i]?.request as { flags?: number } | undefined)?.flags;
-      const znode_type = operation === 'create' ? modes.get(flags ?? -1) : undefined;
+      const znode_type = operation === 'create' ? modes.get(flags ?? 0) : undefined;
       if (operation !== undefined) {
         this.#line({ ...who, operation, znode: part.path, znode_type }, 'success');
       }
@@ -129,7 +140,7 @@ export class Audit {
     }
   }
 
-  #who({ connection, session, asked }: Call) {
+  #who({ connection, session, asked }: Asking) {
     return {
       session: session === undefined ? undefined : hexId(session.id),
       user: this.#users(asked?.ids ?? []),
@@ -139,17 +150,20 @@ export class Audit {
 
   #users(ids: readonly Id[]): string | undefined {
     const names = ids.map((id) => this.#auth().user(id)).filter((name) => name.trim() !== '');
-    return names.length === 0 ? undefined : names.join(',');
+    // Each is cut: with every line there would be room for as much as a link may prove.
+    return names.length === 0 ? undefined : names.map(printable).join(',');
   }
 
   #line(event: Event, result: Result): void {
     const order = ['session', 'user', 'ip', 'operation', 'znode', 'znode_type', 'acl'] as const;
     const pairs = order
       .filter((name) => event[name] !== undefined)
-      .map((name) => `${name}=${printable(event[name]!)}`);
+      .map((name) => `${name}=${escaped(event[name]!)}`);
     this.#write([...pairs, `result=${result}`].join('\t'));
   }
 }
+
+type Asking = Pick<Call, 'op' | 'connection' | 'session' | 'asked'>;
 
 interface Known {
   readonly path?: string | undefined;
@@ -167,7 +181,10 @@ function asked(op: OpName, request: Buffer): Known {
   }
 }
 
-/** `digest:ann:…:cdrwa,world:anyone:r`, as ZKUtil.aclToString has it; a hash of a password is not shown. */
+/**
+ * `digest:ann:x:cdrwa,world:anyone:r`. Apache puts no comma between two, and shows the hash of the
+ * password.
+ */
 function aclText(acl: readonly Acl[]): string {
   return acl
     .map(({ perms, id }) => {

@@ -482,6 +482,7 @@ export class Engine implements Service {
   ): void {
     if (this.refusesWrites && op !== 'closeSession') {
       this.stats.writesRefused += 1;
+      if (asked !== undefined) this.#options.onRefused?.({ op, session, connection, asked });
       this.#inTurn(connection, 0, xid, quotaErr); // not even the refusal is logged
       return;
     }
@@ -496,6 +497,7 @@ export class Engine implements Service {
       if (!(error instanceof ProtocolError)) throw error;
       // Apache logs these under the last zxid once more. Nobody can tell, and our log only rises.
       if (op !== 'multi') {
+        if (asked !== undefined) this.#options.onRefused?.({ op, session, connection, asked });
         this.#inTurn(connection, 0, xid, marshallingErr);
         return;
       }

@@ -9,7 +9,7 @@
  */
 
 import { hostname, userInfo } from 'node:os';
-import { printable } from '../protocol/index.ts';
+import { escaped } from '../protocol/index.ts';
 import type { Connection } from './connection.ts';
 import { directoryBytes, requestLatency, type ServerFacts } from './facts.ts';
 import { hexId } from './log-lines.ts';
@@ -262,7 +262,7 @@ function dump(facts: ServerFacts, out: Text): void {
     out.line(`${hexId(id)}:`);
     for (const path of paths) {
       if (out.isFull) return;
-      out.line(`\t${oneLine(path)}`);
+      out.line(`\t${escaped(path)}`);
     }
   }
   out.line('Connections dump:');
@@ -275,11 +275,6 @@ function dump(facts: ServerFacts, out: Text): void {
       out.line(`\tip: ${socketAddress(wire)} sessionId: ${hexId(watcherId)}`);
     }
   }
-}
-
-/** A path that would break the line, or the reader's terminal, is escaped; any other is as it is. */
-function oneLine(path: string): string {
-  return printable(path);
 }
 
 /** `Sun Nov 15 10:38:14 UTC 2026` */
@@ -378,7 +373,7 @@ function wchc({ engine }: ServerFacts, out: Text): void {
     out.line(hexId(watcher.watcherId));
     for (const path of data.pathsOf(watcher)) {
       if (out.isFull) return;
-      out.line(`\t${oneLine(path)}`);
+      out.line(`\t${escaped(path)}`);
     }
   }
   out.line();
@@ -386,7 +381,7 @@ function wchc({ engine }: ServerFacts, out: Text): void {
 
 function wchp({ engine }: ServerFacts, out: Text): void {
   for (const [path, watchers] of engine.watches.data.paths()) {
-    out.line(oneLine(path));
+    out.line(escaped(path));
     for (const { watcherId } of watchers) {
       if (out.isFull) return;
       out.line(`\t${hexId(watcherId)}`);

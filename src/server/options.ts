@@ -4,6 +4,7 @@ import type { TlsOptions } from 'node:tls';
 import type { OpName } from '../protocol/index.ts';
 import type { Clock, Logger } from '../support/index.ts';
 import type { Applied, Tree } from '../tree/index.ts';
+import type { Refused } from './audit.ts';
 import type { AuthOptions } from './auth.ts';
 import type { Call } from './call.ts';
 import type { StorageFacts } from './facts.ts';
@@ -44,6 +45,8 @@ export interface EngineOptions extends AuthOptions {
   readonly fourLetterWord?: ((word: string, rest: Buffer) => string | undefined) | undefined;
   /** Hears of every write once it is applied, before its reply leaves. */
   readonly onCommitted?: ((call: Call, applied: Applied) => void) | undefined;
+  /** Hears of every write that is refused before it is a txn. Only beside `onCommitted`. */
+  readonly onRefused?: ((refused: Refused) => void) | undefined;
   /** Without, SASL tokens are answered with none, as Apache does that has no JAAS file. */
   readonly sasl?: Sasl | undefined;
   /** A link that has proved an id of none of these schemes is closed: `enforce.auth.schemes`. */

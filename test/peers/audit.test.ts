@@ -3,7 +3,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { connect } from '../../src/client/index.ts';
+import { ops } from '../../src/protocol/index.ts';
 import { Audit, type RunningServer, startServer } from '../../src/server/index.ts';
+import { RawClient } from '../../src/testing/index.ts';
 import { findZooKeepers, startApache } from './zookeeper.ts';
 
 const { found } = await findZooKeepers();
@@ -27,7 +29,14 @@ async function change(address: string): Promise<void> {
     { op: 'delete', path: '/m' },
   ]);
   await client.multi([{ op: 'create', path: '/a' }]).catch(() => {});
+  await client.create(`/a/${'long'.repeat(100)}`);
   await client.close();
+  const odd = await RawClient.connect(Number(address.split(':')[1]));
+  await odd.err('multi', []);
+  await odd.reply(odd.sendRaw(ops.create.code, Buffer.alloc(2)));
+  await odd.reply(odd.sendRaw(ops.delete.code, Buffer.alloc(2)));
+  await odd.reply(odd.sendRaw(ops.multi.code, Buffer.alloc(2)));
+  odd.close();
 }
 
 const shape = (line: string) => line.replace(/0x[0-9a-f]+/g, 'HEX').trim();
@@ -46,6 +55,7 @@ test.skipIf(peer === undefined)('an audit log has the lines that Apache writes',
     port: 0,
     inMemory: true,
     onCommitted: (call, applied) => audit.committed(call, applied),
+    onRefused: (call) => audit.refused(call),
   });
   await change(server.address);
   await change(apache.address);
