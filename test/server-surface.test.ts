@@ -505,6 +505,58 @@ test('a foreign host name and a cross-site request are refused', async () => {
   });
 });
 
+test('whose request names no host is no browser, and is answered', async () => {
+  await using server = await start();
+  await withAdmin(server, async ({ port }) => {
+    expect(await ask(port, 'GET /healthz HTTP/1.0\r\n\r\n')).toMatch(/^HTTP\/1\.1 200 .*ok\n$/s);
+  });
+});
+
+test('commands that tell are read, those that take are posted to, and who asks how is told', async () => {
+  await using server = await start();
+  await withAdmin(server, async (_, get) => {
+    const answer = async (path: string, method: string) => {
+      const { status, headers } = await get(`/commands${path}`, { ...asSuper, method });
+      return [status, headers.get('allow')];
+    };
+
+    expect(await answer('/stat', 'POST')).toEqual([405, 'GET, HEAD, OPTIONS']);
+    expect(await answer('/stat', 'HEAD')).toEqual([200, null]);
+    expect(await answer('/restore', 'GET')).toEqual([405, 'POST, OPTIONS']);
+    expect(await answer('/stat', 'PATCH')).toEqual([405, 'GET, HEAD, POST, OPTIONS']);
+    expect(await answer('/stat', 'OPTIONS')).toEqual([200, 'GET, HEAD, POST, OPTIONS']);
+    expect(await answer('', 'POST')).toEqual([200, null]);
+    expect(await answer('/nonsense', 'POST')).toEqual([200, null]);
+  });
+});
+
+test('who does not take an answer of the admin server does not keep it', async () => {
+  await using server = await start();
+  const watcher = { watcherId: 1n, mayRead: () => true, deliver: () => {} };
+  const long = 'x'.repeat(10_000);
+  for (let i = 0; i < 500; i++) server.engine.watches.data.add(`/${long}${i}`, watcher, 1);
+  await withAdmin(
+    server,
+    async ({ port }) => {
+      const socket = dial(port, '127.0.0.1').pause();
+      let isBroken = false;
+      socket.on('error', () => {
+        isBroken = true;
+      });
+      socket.write('GET /commands/wchc HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(8));
+
+      await vi.waitFor(
+        () => {
+          socket.write('\r\n'); // nothing, but who is gone says so
+          expect(isBroken).toBe(true);
+        },
+        { timeout: 10_000 },
+      );
+    },
+    { sendTimeoutMs: 50 },
+  );
+});
+
 test('health is of the process, readiness of the service', async () => {
   await using server = await start();
   await withAdmin(server, async (_, get) => {

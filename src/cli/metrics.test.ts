@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { connect as dial } from 'node:net';
 import { expect, test } from 'vitest';
 import { connect } from '../client/index.ts';
 import { type RunningServer, startServer } from '../server/index.ts';
@@ -49,5 +51,31 @@ test('metrics that can not be worked out end the link, and nobody else', async (
     isBroken = false;
 
     expect((await fetch(url)).status).toBe(200);
+  });
+});
+
+test('a scrape may ask for some metrics alone', async () => {
+  await using server = await startServer({ port: 0, inMemory: true });
+  await withMetrics(server, async (url) => {
+    const text = await (await fetch(`${url}?name[]=znode_count&name[]=readlatency_count`)).text();
+
+    expect([...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name)).toEqual([
+      ...['znode_count', 'readlatency'],
+    ]);
+  });
+});
+
+test('metrics are read and not deleted, by who need not name the server', async () => {
+  await using server = await startServer({ port: 0, inMemory: true });
+  await withMetrics(server, async (url, { port }) => {
+    const refused = await fetch(url, { method: 'DELETE' });
+    expect([refused.status, refused.headers.get('allow')]).toEqual([405, 'GET, HEAD, POST']);
+    expect((await fetch(url, { method: 'POST' })).status).toBe(200);
+
+    const socket = dial(port, '127.0.0.1');
+    socket.write('GET /metrics HTTP/1.0\r\n\r\n');
+    const [first] = await once(socket, 'data');
+    expect(String(first)).toMatch(/^HTTP\/1\.1 200 /);
+    socket.destroy();
   });
 });

@@ -73,6 +73,26 @@ export function familiesOf(metrics: readonly Metric[]): Family[] {
   });
 }
 
+const methods = ['GET', 'HEAD', 'POST'];
+/** Who takes nothing of an answer for so long does not get the rest. */
+const sendTimeoutMs = 30_000;
+
+/** Browsers always name one; who asks over HTTP/1.0 need not. */
+function isOwnName(host: string | undefined): boolean {
+  const name = host?.replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1');
+  return name === undefined || isLoopback(name);
+}
+
+/** Only these families: what a scrape asks for by `name[]`. */
+async function some(registry: Registry, names: ReadonlySet<string>): Promise<string> {
+  const parts = ['', '_count', '_sum', '_bucket'];
+  const families = registry
+    .getMetricsAsArray()
+    .filter(({ name }) => parts.some((part) => names.has(`${name}${part}`)));
+  const texts = families.map(({ name }) => registry.getSingleMetricAsString(name));
+  return `${(await Promise.all(texts)).join('\n\n')}\n`;
+}
+
 export async function startMetrics(
   facts: ServerFacts,
   { host, port, processMetrics }: MetricsOptions,
@@ -86,15 +106,20 @@ export async function startMetrics(
   let latest = new Map<string, Family>();
   const isLocal = isLoopback(host);
   const serve = async (request: IncomingMessage, response: ServerResponse) => {
-    const [path] = (request.url ?? '').split('?');
-    const name = (request.headers.host ?? '').replace(/:\d+$/, '');
-    if (isLocal && !isLoopback(name.replace(/^\[(.*)\]$/, '$1'))) {
+    response.setTimeout(sendTimeoutMs);
+    const { url: asked = '/' } = request;
+    const base = 'http://metrics';
+    const url = URL.canParse(asked, base) ? new URL(asked, base) : new URL(base);
+    if (isLocal && !isOwnName(request.headers.host)) {
       response.writeHead(421).end('this server answers to the names of this machine alone\n');
-    } else if (path !== '/metrics') {
+    } else if (url.pathname !== '/metrics') {
       response.writeHead(404).end('not found; /metrics is here\n');
+    } else if (!methods.includes(request.method ?? '')) {
+      response.writeHead(405, { allow: methods.join(', ') }).end();
     } else {
       latest = new Map(familiesOf(metricsOf(facts)).map((family) => [family.name, family]));
-      const text = await registry.metrics();
+      const names = new Set(url.searchParams.getAll('name[]'));
+      const text = await (names.size === 0 ? registry.metrics() : some(registry, names));
       response.writeHead(200, { 'content-type': registry.contentType }).end(text);
     }
   };
@@ -102,6 +127,7 @@ export async function startMetrics(
     // What can't be told must not end what serves.
     serve(request, response).catch(() => response.destroy());
   });
+  server.maxConnections = 100;
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen({ host, port }, resolve);

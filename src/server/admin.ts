@@ -29,6 +29,8 @@ export interface AdminOptions extends SnapshotOptions {
   readonly port?: number | undefined;
   /** `admin.commandURL`. */
   readonly commandUrl?: string | undefined;
+  /** Who takes nothing of an answer for so long does not get the rest. 30 seconds, as Apache's. */
+  readonly sendTimeoutMs?: number | undefined;
 }
 
 export interface AdminServer {
@@ -58,17 +60,20 @@ interface Asked {
 /** What asks for nothing else than a line. A snapshot that is brought may take longer. */
 const headersTimeoutMs = 30_000;
 const uploadTimeoutMs = 10 * 60_000;
+const sendTimeoutDefaultMs = 30_000;
 
 export async function startAdminServer(
   facts: ServerFacts,
   options: AdminOptions = {},
 ): Promise<AdminServer> {
   const { host = '127.0.0.1', port = 8080, commandUrl = '/commands' } = options;
+  const { sendTimeoutMs = sendTimeoutDefaultMs } = options;
   const isLocal = isLoopback(host);
   const snapshot = new SnapshotCommand(facts, options);
   const restore = new RestoreCommand(facts, options);
   const serve = async (request: IncomingMessage, response: ServerResponse) => {
     const reply = await answer({ facts, request, commandUrl, isLocal, snapshot, restore });
+    response.setTimeout(sendTimeoutMs); // until the next request
     send(response, request, reply);
     if (reply.file !== undefined) await sendFile(response, reply.file.handle);
   };
@@ -115,6 +120,12 @@ async function sendFile(response: ServerResponse, handle: FileHandle): Promise<v
 
 const plain = (status: number, body: string): Reply => ({ status, type: 'text/plain', body });
 
+const toRead = 'GET, HEAD, OPTIONS';
+
+function refuseMethod(allow: string): Reply {
+  return { ...plain(405, `${allow}\n`), headers: { allow } };
+}
+
 async function answer(ask: Asked): Promise<Reply> {
   const { facts, request, commandUrl, isLocal } = ask;
   if (isLocal && !isOwnName(request.headers.host)) {
@@ -130,7 +141,9 @@ async function answer(ask: Asked): Promise<Reply> {
   }
   const isIndex = url.pathname === commandUrl || url.pathname === `${commandUrl}/`;
   if (!isIndex && !url.pathname.startsWith(`${commandUrl}/`)) return plain(404, 'not found\n');
-  if (!['GET', 'HEAD', 'POST'].includes(request.method ?? '')) return plain(405, 'GET or POST\n');
+  const allow = 'GET, HEAD, POST, OPTIONS';
+  if (request.method === 'OPTIONS') return { status: 200, headers: { allow }, body: '' };
+  if (!['GET', 'HEAD', 'POST'].includes(request.method ?? '')) return refuseMethod(allow);
   if (isIndex) return index(commandUrl);
   const asked = decoded(url.pathname.slice(commandUrl.length + 1));
   return asked === null ? plain(400, 'not an address\n') : command(ask, asked, url.searchParams);
@@ -145,7 +158,9 @@ function decoded(text: string): string | null {
   }
 }
 
-function isOwnName(host = ''): boolean {
+/** Browsers always name one; what asks for health over HTTP/1.0 does not. */
+function isOwnName(host: string | undefined): boolean {
+  if (host === undefined) return true;
   const name = host.replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1');
   return name === 'localhost' || isIP(name) !== 0;
 }
@@ -177,12 +192,12 @@ async function command(
     if (refusal !== undefined) return refuse(...refusal);
   }
   if (found.command.snapshot === 'in') {
-    if (request.method !== 'POST') return plain(405, 'POST\n');
+    if (request.method !== 'POST') return refuseMethod('POST, OPTIONS');
     const { status, fields, error = null } = await restore.run(request);
     return json(status, { ...fields, command: found.name, error });
   }
   if (found.command.snapshot === 'out') {
-    if (request.method !== 'GET') return plain(405, 'GET\n');
+    if (request.method !== 'GET') return refuseMethod('GET, OPTIONS');
     const { status, headers, bytes, file } = await snapshot.run(query);
     if (file === undefined) {
       return { ...json(status, { command: found.name, error: null }), headers };
@@ -190,6 +205,7 @@ async function command(
     const type = 'application/octet-stream';
     return { status, headers, type, body: '', file: { handle: file, bytes } };
   }
+  if (request.method === 'POST') return refuseMethod(toRead); // where Apache fails with 500
   const answer = found.command.run(facts, query);
   const { error = null, ...fields } = answer;
   // Apache puts an error first where the command itself has found one.
