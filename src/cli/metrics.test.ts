@@ -3,6 +3,7 @@ import { connect as dial } from 'node:net';
 import { expect, test } from 'vitest';
 import { connect } from '../client/index.ts';
 import { type RunningServer, startServer } from '../server/index.ts';
+import { MovableClock } from '../testing/index.ts';
 import { type MetricsServer, startMetrics } from './metrics.ts';
 
 async function withMetrics(
@@ -77,5 +78,39 @@ test('metrics are read and not deleted, by who need not name the server', async 
     const [first] = await once(socket, 'data');
     expect(String(first)).toMatch(/^HTTP\/1\.1 200 /);
     socket.destroy();
+  });
+});
+
+test('quantiles are of the last ten minutes, and counts of all time', async () => {
+  const clock = new MovableClock();
+  await using server = await startServer({ port: 0, inMemory: true, clock });
+  const { reads } = server.engine.stats;
+  const minuteMs = 60_000;
+  await withMetrics(server, async (url) => {
+    const p99 = async () => {
+      const text = await (await fetch(url)).text();
+      return Number(/^readlatency\{quantile="0.99"\} (\S+)$/m.exec(text)![1]!.toUpperCase());
+    };
+    const count = async () =>
+      Number(/^readlatency_count (\d+)$/m.exec(await (await fetch(url)).text())![1]);
+    expect(await p99()).toBeNaN();
+
+    reads.record(400);
+    clock.advance(7 * minuteMs);
+    expect(await p99()).toBeGreaterThan(250);
+    for (let i = 0; i < 10; i++) reads.record(0.8);
+    expect(await p99()).toBeGreaterThan(250);
+
+    clock.advance(5 * minuteMs);
+    expect(await p99()).toBeLessThanOrEqual(1);
+    expect(await p99()).toBeGreaterThan(0.5);
+
+    clock.advance(12 * minuteMs);
+    expect(await p99()).toBeNaN();
+    expect(await count()).toBe(11);
+
+    reads.reset();
+    reads.record(3);
+    expect(await p99()).toBeGreaterThan(2.5);
   });
 });

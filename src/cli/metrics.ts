@@ -1,6 +1,6 @@
 /**
  * `/metrics` for Prometheus, with ZooKeeper's own names, as its PrometheusMetricsProvider has them. A
- * latency is there twice: as the summary that Apache has, and as a histogram (`drover_…_histogram`),
+ * latency is there twice: as the summary that Apache has, of the last minutes, and as a histogram (`drover_…_histogram`),
  * which can be added up over servers.
  */
 
@@ -8,6 +8,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { collectDefaultMetrics, type Metric as PromMetric, Registry } from 'prom-client';
 import { isLoopback, type Metric, metricsOf, type ServerFacts } from '../server/index.ts';
+import { RecentLatencies, stepMs } from './recent-latencies.ts';
 
 export interface MetricsOptions {
   readonly host: string;
@@ -39,7 +40,7 @@ interface Family {
 /** Those of Apache's summaries. */
 const quantiles = [0.5, 0.9, 0.99];
 
-export function familiesOf(metrics: readonly Metric[]): Family[] {
+function familiesOf(metrics: readonly Metric[], recent: RecentLatencies): Family[] {
   return metrics.flatMap((metric): Family[] => {
     const { name, about: help, type } = metric;
     const base = { name, help, aggregator: 'sum' } as const;
@@ -53,14 +54,15 @@ export function familiesOf(metrics: readonly Metric[]): Family[] {
       { metricName: `${of}_sum`, value: metric.sum, labels: {} },
       { metricName: `${of}_count`, value: metric.count, labels: {} },
     ];
-    const shown = quantiles.flatMap((part) => {
-      const value = metric.quantiles.get(part);
-      return value === undefined ? [] : [{ value, labels: { quantile: part } }];
-    });
+    const { buckets } = metric;
+    if (buckets === undefined) return [{ ...base, type, values: totals(name) }];
+    const shown = quantiles.map((part) => ({
+      value: recent.quantile(metric, buckets, part),
+      labels: { quantile: part },
+    }));
     const summary: Family = { ...base, type, values: [...shown, ...totals(name)] };
-    if (metric.buckets === undefined) return [summary];
     const own = `drover_${name}_histogram`;
-    const below = metric.buckets.map(([bound, value]) => ({
+    const below = buckets.map(([bound, value]) => ({
       metricName: `${own}_bucket`,
       value,
       labels: { le: bound === Infinity ? '+Inf' : bound },
@@ -99,7 +101,13 @@ export async function startMetrics(
 ): Promise<MetricsServer> {
   const registry = new Registry();
   if (processMetrics) collectDefaultMetrics({ register: registry });
-  for (const { name } of familiesOf(metricsOf(facts))) {
+  const recent = new RecentLatencies();
+  const step = () => {
+    recent.mark(metricsOf(facts));
+    timer = facts.clock.after(stepMs, step, true);
+  };
+  let timer = facts.clock.after(stepMs, step, true);
+  for (const { name } of familiesOf(metricsOf(facts), recent)) {
     const family = { name, get: () => latest.get(name) };
     registry.registerMetric(family as unknown as PromMetric);
   }
@@ -117,7 +125,7 @@ export async function startMetrics(
     } else if (!methods.includes(request.method ?? '')) {
       response.writeHead(405, { allow: methods.join(', ') }).end();
     } else {
-      latest = new Map(familiesOf(metricsOf(facts)).map((family) => [family.name, family]));
+      latest = new Map(familiesOf(metricsOf(facts), recent).map((family) => [family.name, family]));
       const names = new Set(url.searchParams.getAll('name[]'));
       const text = await (names.size === 0 ? registry.metrics() : some(registry, names));
       response.writeHead(200, { 'content-type': registry.contentType }).end(text);
@@ -136,6 +144,7 @@ export async function startMetrics(
     port: (server.address() as AddressInfo).port,
     close: () =>
       new Promise((resolve) => {
+        timer.cancel();
         server.close(() => resolve());
         server.closeAllConnections();
       }),
