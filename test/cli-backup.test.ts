@@ -47,13 +47,13 @@ const stat = (zxid: bigint): SnapshotNode['stat'] => ({
 const root: SnapshotNode = { path: '', data: null, acl: -1, stat: stat(0n) };
 
 /** A snapshot that was begun at zxid 5 and reaches up to 9, as a server that writes meanwhile makes it. */
-async function reachingBeyond(): Promise<Buffer> {
+async function reachingBeyond({ tellsSo = true } = {}): Promise<Buffer> {
   const nodes: SnapshotNode[] = [
     root,
     { path: '/kept', data: Buffer.from('before'), acl: -1, stat: stat(3n) },
     { path: '/late', data: Buffer.from('meanwhile'), acl: -1, stat: stat(9n) },
   ];
-  const digest = () => ({ zxid: 9n, version: 2, value: 1n });
+  const digest = tellsSo ? () => ({ zxid: 9n, version: 2, value: 1n }) : null;
   const content = { zxid: 5n, sessions: new Map(), acls: new Map(), nodes, digest };
   const { path } = await writeSnapshot({ ...content, lastZxid: () => 9n }, { folder: dir });
   return readFileSync(path);
@@ -68,6 +68,16 @@ test('a snapshot that the server wrote into meanwhile is refused, and that is wh
   expect(saved.code).toBe(4);
   expect(saved.err).toContain('not of one moment: the server wrote up to zxid 0x9');
   expect(existsSync(folder)).toBe(false);
+});
+
+test('it is so too where its nodes alone tell, as of a server that keeps no digest', async () => {
+  const admin = await sending(await reachingBeyond({ tellsSo: false }), '0x5');
+
+  const saved = await backup(admin);
+  admin.close();
+
+  expect(saved.code).toBe(4);
+  expect(saved.err).toContain('not of one moment: the server wrote up to zxid 0x9');
 });
 
 test('with --fuzzy it is taken as it is, and a server starts from it', async () => {

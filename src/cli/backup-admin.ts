@@ -19,6 +19,7 @@ import {
   readSnapshot,
   realFileSystem,
   type SnapshotFile,
+  type SnapshotNode,
   type SnapshotSummary,
   snapshotName,
   versionFolder,
@@ -124,9 +125,24 @@ async function headOf(path: string): Promise<Buffer> {
   }
 }
 
-async function checked(file: SnapshotFile, base: URL): Promise<SnapshotSummary> {
+/** Whole, and the last zxid that anything in it tells of. */
+interface Checked extends SnapshotSummary {
+  readonly reachedZxid: bigint;
+}
+
+async function checked(file: SnapshotFile, base: URL): Promise<Checked> {
+  let reachedZxid = file.zxid;
+  const see = (zxid: bigint | undefined | null) => {
+    if (zxid && zxid > reachedZxid) reachedZxid = zxid;
+  };
+  // A server that keeps no digest may tell of its end by its nodes alone.
+  const node = ({ stat: { czxid, mzxid, pzxid } }: SnapshotNode) => {
+    for (const zxid of [czxid, mzxid, pzxid]) see(zxid);
+  };
   try {
-    return await readSnapshot(realFileSystem, file, { session() {}, acl() {}, node() {} });
+    const summary = await readSnapshot(realFileSystem, file, { session() {}, acl() {}, node });
+    for (const zxid of [summary.digest?.zxid, summary.lastZxid]) see(zxid);
+    return { ...summary, reachedZxid };
   } catch (error) {
     if (!isStorageError(error, 'DAMAGED_SNAPSHOT')) throw error;
     const message = `${base.href} sent what is no whole snapshot: ${error.message}`;
@@ -136,15 +152,14 @@ async function checked(file: SnapshotFile, base: URL): Promise<SnapshotSummary> 
 
 /** A start would ask for the log of what the snapshot reaches beyond its name. */
 async function standingAlone(
-  { file, digest, lastZxid }: SnapshotSummary,
+  { file, reachedZxid }: Checked,
   folder: string,
   isFuzzyEnough: boolean,
 ): Promise<string> {
   const { path, zxid, compression } = file;
-  const beyond = [digest?.zxid, lastZxid].find((reached) => (reached ?? 0n) > zxid);
-  if (beyond === undefined || beyond === null) return path;
+  if (reachedZxid === zxid) return path;
   if (!isFuzzyEnough) {
-    const message = `the snapshot is not of one moment: the server wrote up to zxid ${hex(beyond)} while it made it, and only its log mends that; take it at a quieter time, copy the files of a stopped one with --data, or say --fuzzy if this will do`;
+    const message = `the snapshot is not of one moment: the server wrote up to zxid ${hex(reachedZxid)} while it made it, and only its log mends that; take it at a quieter time, copy the files of a stopped one with --data, or say --fuzzy if this will do`;
     throw new CommandError('data', message);
   }
   const kept = compression === 'gzip' ? 'gzip' : 'none';

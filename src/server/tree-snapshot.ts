@@ -26,7 +26,7 @@ export function writeTree(tree: Tree, options: SnapshotWriterOptions): Promise<W
       sessions: new Map(tree.sessions),
       acls,
       nodes: snapshotNodes(tree, acls, hiddenId),
-      digest: () => digestNow(tree),
+      digest: tree.digest === undefined ? null : () => digestNow(tree),
       lastZxid: () => BigInt(tree.lastZxid),
     },
     options,

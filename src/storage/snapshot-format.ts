@@ -6,8 +6,11 @@
  *   ACLs       count:int  { id:long  acl:vector<ACL> }*
  *   nodes      { path:string  data:buffer  aclId:long  StatPersisted }*  "/"     the root's path is ""
  *   seal       adler32:long  "/"         of everything so far; the sum then runs on through the seal
- *   digest     zxid:long  version:int  value:long  seal          not before 3.6
+ *   digest     zxid:long  version:int  value:long  seal          not before 3.6, nor where none is kept
  *   lastZxid   zxid:long  seal                                   not before 3.9
+ *
+ * An Apache server takes what stands behind the nodes for a digest if it keeps one, and for the last zxid
+ * if it does not, and refuses the file where that is wrong. Where nothing stands there all of them read it.
  *
  * The file is named for the zxid at which it was begun. Where the tree changes meanwhile (Apache's does)
  * the snapshot is fuzzy: nodes may be newer than its name. Replaying the log from the name's zxid mends

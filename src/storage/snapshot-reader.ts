@@ -30,9 +30,9 @@ export interface SnapshotSummary {
   readonly sessions: number;
   readonly acls: number;
   readonly nodes: number;
-  /** Null where the writer had none, or was older than 3.6. */
+  /** Null where the writer had none yet, kept none, or was older than 3.6. */
   readonly digest: ZxidDigest | null;
-  /** Null where the writer was older than 3.9. */
+  /** Null where the writer was older than 3.9, or one of ours that keeps no digest. */
   readonly lastZxid: bigint | null;
 }
 
@@ -70,6 +70,8 @@ export async function readSnapshot(
 /** A node without its path and data: two lengths, the ACL and the Stat. */
 const nodeBytesMin = 4 + 4 + 8 + StatPersisted.width;
 const emptyAclBytes = 8 + 4;
+/** The last zxid and its seal. A digest and its seal are longer. */
+const lastZxidBytes = 8 + 8 + 4 + endPath.length;
 const endByte = endPath.charCodeAt(0);
 
 class SnapshotParser {
@@ -173,7 +175,7 @@ class SnapshotParser {
   }
 
   async #readDigest(): Promise<ZxidDigest | null> {
-    if (!(await this.#has(1))) return null;
+    if (!(await this.#has(lastZxidBytes + 1))) return null;
     const head = await this.#take(12);
     const zxid = head.long();
     const version = head.int();

@@ -33,8 +33,11 @@ export interface SnapshotContent {
   /** Every ACL that a node to come may have, by its number. */
   readonly acls: ReadonlyMap<number, readonly Acl[]>;
   readonly nodes: Iterable<SnapshotNode> | AsyncIterable<SnapshotNode> | EncodedNodes;
-  /** Asked for behind the last node: the sum over the tree as it is then. */
-  readonly digest?: () => ZxidDigest | null;
+  /**
+   * Asked for behind the last node: the sum over the tree as it is then. Null in its place: none is kept,
+   * and nothing is written behind the nodes, so that every server reads the file (snapshot-format.ts).
+   */
+  readonly digest?: (() => ZxidDigest | null) | null;
   /** Asked for behind the last node: the last txn in the tree by then. Without it, `zxid`. */
   readonly lastZxid?: () => bigint;
 }
@@ -120,6 +123,9 @@ function gzipped(chunks: AsyncIterable<Buffer>): AsyncIterable<Buffer> {
   return source.pipe(gzip);
 }
 
+/** Apache writes the block also when it has no digest yet; so no reader is surprised. */
+const noDigestYet: ZxidDigest = { zxid: 0n, version: 2, value: 0n };
+
 class SnapshotEncoder {
   readonly #content: SnapshotContent;
   readonly #writer = new Writer(chunkBytes * 2);
@@ -157,15 +163,19 @@ class SnapshotEncoder {
     }
     this.#writer.ustring(endPath);
     this.#seal();
-    // Apache writes the block also when it has no digest yet, as zeros; so no reader is surprised.
-    const { zxid: at, version, value } = digest?.() ?? { zxid: 0n, version: 2, value: 0n };
-    this.#writer.long(at);
+    if (digest !== null) {
+      this.#writeDigest(digest?.() ?? noDigestYet);
+      this.#writer.long(lastZxid?.() ?? zxid);
+      this.#seal();
+    }
+    yield this.#take();
+  }
+
+  #writeDigest({ zxid, version, value }: ZxidDigest): void {
+    this.#writer.long(zxid);
     this.#writer.int(version);
     this.#writer.long(value);
     this.#seal();
-    this.#writer.long(lastZxid?.() ?? zxid);
-    this.#seal();
-    yield this.#take();
   }
 
   #writeHead(): void {

@@ -30,6 +30,21 @@ const recorded = Buffer.from(
   'hex',
 );
 
+/** What 3.9.5 wrote into a new directory with `digest.enabled=false`. */
+const recordedWithoutDigest = Buffer.from(
+  `5a4b534e00000002ffffffffffffffff00000000000000010000000000000001000000010000000100000005776f726c
+   6400000006616e796f6e650000000000000000ffffffffffffffff000000000000000000000000000000000000000000
+   0000000000000000000000000000000000000000000000000000000000000000000000000000000000000a2f7a6f6f6b
+   656570657200000000ffffffffffffffff00000000000000000000000000000000000000000000000000000000000000
+   0000000000000000000000000000000000000000000000000000000000000000112f7a6f6f6b65657065722f636f6e66
+   696700000000000000000000000100000000000000000000000000000000000000000000000000000000000000000000
+   000000000000ffffffff00000000000000000000000000000000000000102f7a6f6f6b65657065722f71756f74610000
+   0000ffffffffffffffff0000000000000000000000000000000000000000000000000000000000000000000000000000
+   00000000000000000000000000000000000000000000000000012f00000000b8a23b49000000012f0000000000000000
+   00000000b5663d57000000012f`.replace(/\s/g, ''),
+  'hex',
+);
+
 const diskWith = (name: string, bytes: Buffer) =>
   SimulatedDisk.of(new Map([[`${folder}/${name}`, bytes]]), [folder]);
 
@@ -120,6 +135,27 @@ test('the sum over its nodes is the digest that 3.9.5 wrote behind them', async 
   expect(sum.value).toBe(summary.digest!.value);
   for (const node of nodes) sum.remove(nodeDigest(node.path, node.data, node.stat));
   expect(sum.value).toBe(0n);
+});
+
+test('one of 3.9.5 without digests has its last zxid where a digest would stand', async () => {
+  const whole = recordedWithoutDigest;
+  const { summary, nodes } = await read(diskWith('snapshot.0', whole), 'snapshot.0');
+
+  expect(summary).toMatchObject({ nodes: 4, digest: null, lastZxid: 0n, bytes: whole.length });
+  expect(nodes.map(({ path }) => path)).toContain('/zookeeper/quota');
+  for (const [cut, at] of [1, 8, 13, 20, 22, 33].entries()) {
+    const fs = diskWith('snapshot.0', whole.subarray(0, whole.length - at));
+    await expect(read(fs, 'snapshot.0'), `${cut}`).rejects.toThrow('DAMAGED_SNAPSHOT');
+  }
+});
+
+test('where no digest is kept nothing stands behind the nodes, so that every server reads it', async () => {
+  const fs = new SimulatedDisk();
+
+  const { path } = await writeSnapshot({ ...content(10), digest: null }, { folder, fs });
+  const { summary } = await read(fs, basename(path));
+
+  expect(summary).toMatchObject({ nodes: 10, digest: null, lastZxid: null });
 });
 
 test('a digest carries over from one half to the other and back', () => {

@@ -3,7 +3,7 @@
  * node: data, ACLs, Stats, sessions and the ephemeral nodes they own.
  */
 
-import { mkdtempSync, rmSync } from 'node:fs';
+import { cpSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
@@ -26,6 +26,14 @@ afterEach(() => rmSync(dir, { recursive: true, force: true }));
 /** Apache's helper keeps its data in `data` below the folder it is given. */
 const startOurs = (options = {}) =>
   startServer({ port: 0, dataDir: join(dir, 'data'), extendedTypesEnabled: true, ...options });
+
+/** The snapshots or logs of a folder, oldest first. */
+function filesOf(folder: string, kind: 'snapshot' | 'log'): { name: string; zxid: number }[] {
+  return readdirSync(folder)
+    .filter((name) => name.startsWith(`${kind}.`))
+    .map((name) => ({ name, zxid: Number.parseInt(name.slice(kind.length + 1), 16) }))
+    .sort((a, b) => a.zxid - b.zxid);
+}
 
 /** So many sessions, which nobody ends. */
 async function openAndLeave(port: number, count: number): Promise<void> {
@@ -84,6 +92,45 @@ for (const peer of found) {
     await apache.stop();
 
     expect(onApache).toEqual(before);
+  });
+
+  test(`without digests ${peer.name} and ours serve what the other wrote`, async () => {
+    const withoutDigest = ['-Dzookeeper.digest.enabled=false', '-Dzookeeper.snapCount=50'];
+    const onlyNewest = () => {
+      const folder = join(dir, 'data', 'version-2');
+      for (const zxids of [filesOf(folder, 'snapshot'), filesOf(folder, 'log')]) {
+        for (const { name } of zxids.slice(0, -2)) rmSync(join(folder, name));
+      }
+    };
+    const apache = await startApache(peer, { dir, jvm: withoutDigest });
+    const zk = await connect(apache.address, { ...auth, sessionTimeoutMs: 30_000 });
+    await fill(zk);
+    const before = await picture(zk);
+    const identity = zk.identity!;
+    await apache.kill();
+    onlyNewest(); // what the older ones tell must not make up for what a snapshot lacks
+
+    const ours = await startOurs({ digestEnabled: false, snapCount: 50 });
+    const here = await connect(ours.address, { ...auth, identity });
+    const onOurs = await picture(here);
+    await ours.persistence!.snapshot();
+    await ours.close();
+    onlyNewest();
+
+    const seen: unknown[] = [];
+    for (const jvm of [withoutDigest, []]) {
+      const copy = join(dir, `copy-${jvm.length}`);
+      cpSync(join(dir, 'data'), join(copy, 'data'), { recursive: true });
+      const again = await startApache(peer, { dir: copy, jvm });
+      const there = await connect(again.address, { ...auth, identity });
+      seen.push(await picture(there));
+      await again.kill();
+      await there.close();
+    }
+    await Promise.all([zk.close(), here.close()]);
+
+    expect(onOurs).toEqual(before);
+    expect(seen).toEqual([before, before]);
   });
 
   test(`what ${peer.name} wrote ours serves`, async () => {
