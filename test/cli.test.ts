@@ -156,6 +156,16 @@ test('a port that is taken, a folder that is not ours, a file in the way: one se
   expect(noParent.err).toMatch(/^drover: .* can't be written \(ENOTDIR\).*\n$/);
 });
 
+test('logs may have a folder below the data’s, made before the first start', async () => {
+  mkdirSync(join(folder, 'data', 'logs'), { recursive: true });
+
+  const server = serve('--data', 'data', '--data-log', 'data/logs');
+  await server.ready();
+  server.child.kill('SIGTERM');
+
+  expect((await server.ended).code).toBe(0);
+});
+
 test('what recovery gave up is said, also by a server that then finds its port taken', async () => {
   const first = serve('--data', 'data');
   const client = await connect(String((await first.ready()).address));

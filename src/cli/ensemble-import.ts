@@ -22,6 +22,7 @@ import {
   type Recovered,
   realFileSystem,
   recover,
+  secondFolder,
   versionFolder,
 } from '../storage/index.ts';
 import type { LocalEnsemble } from './ensemble.ts';
@@ -124,7 +125,7 @@ async function foldersOf({ dataDir, dataLogDir = dataDir }: DataSource): Promise
     const message = `${option}: there is no ${escaped(folder)}; name a dataDir, the folder above ${versionFolder}`;
     throw new CommandError('usage', message);
   }
-  return { snapshots, logs };
+  return { snapshots, logs: await secondFolder(realFileSystem, snapshots, logs) };
 }
 
 function targetOf(ensemble: LocalEnsemble, id: number): DataFolders {

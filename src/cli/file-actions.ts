@@ -18,6 +18,7 @@ export function filesOf(output: Output): FileSystem {
   return {
     list: (folder) => realFileSystem.list(folder),
     status: (path) => realFileSystem.status(path),
+    realPath: (path) => realFileSystem.realPath(path),
     async open(path, how) {
       if (how !== 'read') refuse();
       const file = await realFileSystem.open(path, 'read');

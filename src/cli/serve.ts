@@ -222,8 +222,9 @@ const apacheFiles =
 /** A home folder, say, is no data directory; who points at one has mistyped. */
 function checkDataDir(config: ServerConfig): void {
   if (config.must('drover.inMemory')) return;
-  for (const key of ['dataDir', 'dataLogDir'] as const) {
-    const folder = config.get(key);
+  const given = [config.get('dataDir'), config.get('dataLogDir')];
+  const folders = given.filter((folder) => folder !== undefined).map((folder) => resolve(folder));
+  for (const folder of given) {
     if (folder === undefined) continue;
     const status = statusOf(folder);
     if (status === undefined) {
@@ -234,7 +235,9 @@ function checkDataDir(config: ServerConfig): void {
       throw new CommandError('data', `${folder} is no folder; name one with --data`);
     }
     const names = readdirOrFail(folder);
-    const foreign = names.find((name) => !apacheFiles.test(name));
+    const isOwn = (name: string) =>
+      folders.includes(resolve(folder, name)) || apacheFiles.test(name);
+    const foreign = names.find((name) => !isOwn(name));
     if (foreign !== undefined && !names.includes('version-2')) {
       throw new CommandError(
         'data',
@@ -557,6 +560,8 @@ const cures: Readonly<Record<string, string>> = {
   EIO: 'the disk fails: look at the system log',
   EISDIR: 'a folder stands where a file is wanted: move it away',
   EEXIST: 'something stands in its place: move it away',
+  ELOOP:
+    'it is a link, and in a data directory none is followed: put what it leads to in its place',
 };
 
 /** One sentence, for what is foreseen. Anything else stays as it is: a bug has a stack. */

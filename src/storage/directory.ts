@@ -5,6 +5,7 @@
  *   dataLogDir/version-2   logs, often on a disk of their own; the same folder where none is named
  *
  * A folder that anybody may write to is refused: whoever can put a file there can put a tree there.
+ * Links on the way to a directory are followed, those in it are not.
  */
 
 import { join } from 'node:path';
@@ -33,10 +34,10 @@ export async function openDirectory(
   { dataDir, dataLogDir = dataDir }: DirectoryOptions,
   fs: FileSystem = realFileSystem,
 ): Promise<DataDirectory> {
-  const snapshotFolder = join(dataDir, versionFolder);
-  const logFolder = join(dataLogDir, versionFolder);
-  const folders = [...new Set([snapshotFolder, logFolder])];
   for (const parent of new Set([dataDir, dataLogDir])) await makeFolder(fs, parent, versionFolder);
+  const snapshotFolder = join(dataDir, versionFolder);
+  const logFolder = await secondFolder(fs, snapshotFolder, join(dataLogDir, versionFolder));
+  const folders = [...new Set([snapshotFolder, logFolder])];
   if (folders.length > 1) await refuseMixUp(fs, snapshotFolder, logFolder);
   const locks: DirectoryLock[] = [];
   const release = async () => {
@@ -54,15 +55,25 @@ export async function openDirectory(
 async function makeFolder(fs: FileSystem, parent: string, name: string): Promise<void> {
   const folder = join(parent, name);
   for (const path of [parent, folder]) {
-    const status = await fs.status(path);
-    if (status === null) await fs.makeFolder(path);
-    else if (path === folder && !status.isFolder) {
-      throw new StorageError('UNSAFE_DIRECTORY', 'it is no folder', { file: path });
-    } else if (status.mode & othersMayWrite && !(path === parent && status.mode & sticky)) {
+    if ((await fs.status(path)) === null) {
+      await fs.makeFolder(path);
+      continue;
+    }
+    const status = (await fs.status(path === parent ? await fs.realPath(path) : path))!;
+    if (path === folder && !status.isFolder) {
+      const what = 'it is no folder, or a link to one, which is not followed';
+      throw new StorageError('UNSAFE_DIRECTORY', what, { file: path });
+    }
+    if (status.mode & othersMayWrite && !(path === parent && status.mode & sticky)) {
       throw new StorageError('UNSAFE_DIRECTORY', 'anybody may write to it', { file: path });
     }
   }
   await fs.syncFolder(parent);
+}
+
+/** By one name where it is one folder: it is locked once. */
+export async function secondFolder(fs: FileSystem, first: string, second: string): Promise<string> {
+  return (await fs.realPath(first)) === (await fs.realPath(second)) ? first : second;
 }
 
 /** Apache refuses it as well (ZOOKEEPER-2967): the two directories have been swapped or mistyped. */

@@ -49,6 +49,8 @@ export interface FileSystem {
   list(folder: string): Promise<string[]>;
   /** Null when there is nothing of that name. A link counts as itself, not as what it points to. */
   status(path: string): Promise<FileStatus | null>;
+  /** The one name of what is there, whatever links lead to it. */
+  realPath(path: string): Promise<string>;
   makeFolder(path: string): Promise<void>;
   syncFolder(path: string): Promise<void>;
 }
@@ -86,6 +88,7 @@ export const realFileSystem: FileSystem = {
       throw error;
     }
   },
+  realPath: (path) => fs.realpath(path),
   async makeFolder(path) {
     await makeFolders(resolve(path));
   },

@@ -1,6 +1,11 @@
 export { digestVersion, nodeDigest, TreeDigest } from '../protocol/index.ts';
 export { adler32, adlerStart } from './adler32.ts';
-export { type DataDirectory, type DirectoryOptions, openDirectory } from './directory.ts';
+export {
+  type DataDirectory,
+  type DirectoryOptions,
+  openDirectory,
+  secondFolder,
+} from './directory.ts';
 export { type Mark, markName, readMark } from './durable-mark.ts';
 export {
   type Compression,

@@ -7,11 +7,12 @@ import {
   readdirSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { openDirectory } from './directory.ts';
 import { lockDirectory } from './lock.ts';
@@ -144,6 +145,33 @@ describe('a directory', () => {
     const opening = openDirectory({ dataDir: dir });
 
     await expect(opening).rejects.toThrow(/UNSAFE_DIRECTORY.*anybody may write/);
+  });
+
+  test('may be reached by a link; what that leads to counts, and in it none is followed', async () => {
+    for (const name of ['mine', 'all', 'inside']) mkdirSync(join(dir, name));
+    chmodSync(join(dir, 'all'), 0o777);
+    symlinkSync('mine', join(dir, 'to-mine'));
+    symlinkSync('all', join(dir, 'to-all'));
+    symlinkSync('../mine', join(dir, 'inside', 'version-2'));
+
+    await using _ = await openDirectory({ dataDir: join(dir, 'to-mine') });
+    const [all, inside] = ['to-all', 'inside'].map((name) =>
+      openDirectory({ dataDir: join(dir, name) }),
+    );
+
+    await expect(all).rejects.toThrow('anybody may write');
+    await expect(inside).rejects.toThrow('or a link to one, which is not followed');
+  });
+
+  test('of two names is one, and locked once', async () => {
+    symlinkSync('.', join(dir, 'again'));
+    const names = [join(dir, 'a'), relative('.', join(dir, 'a')), join(dir, 'again', 'a')];
+
+    for (const dataLogDir of names) {
+      await using opened = await openDirectory({ dataDir: join(dir, 'a'), dataLogDir });
+
+      expect(opened.logFolder).toBe(opened.snapshotFolder);
+    }
   });
 
   test('with logs where the snapshots should be is refused (ZOOKEEPER-2967)', async () => {

@@ -118,6 +118,10 @@ export class SimulatedDisk implements FileSystem {
     return { bytes: bytes ?? 0, isFolder, mode: isFolder ? 0o700 : 0o600, modifiedMs: 0 };
   }
 
+  async realPath(path: string): Promise<string> {
+    return path;
+  }
+
   async makeFolder(path: string): Promise<void> {
     this.call('makeFolder', path);
     this.#folders.add(path);

@@ -39,6 +39,7 @@ function forwarded(disk: SimulatedDisk): FileSystem {
     remove: (path) => disk.remove(path),
     list: (folder) => disk.list(folder),
     status: (path) => disk.status(path),
+    realPath: (path) => disk.realPath(path),
     makeFolder: (path) => disk.makeFolder(path),
     syncFolder: (path) => disk.syncFolder(path),
   };
