@@ -156,6 +156,28 @@ test('a port that is taken, a folder that is not ours, a file in the way: one se
   expect(noParent.err).toMatch(/^drover: .* can't be written \(ENOTDIR\).*\n$/);
 });
 
+test('where nothing is whole to go on from, who salvages is not told to salvage', async () => {
+  for (const path of ['/one', '/two']) {
+    const server = serve('--data', 'data');
+    const client = await connect(String((await server.ready()).address));
+    await client.create(path);
+    server.child.kill('SIGKILL');
+    await client.close();
+    await server.ended;
+  }
+  const files = join(folder, 'data', 'version-2');
+  for (const name of ['snapshot.0', 'log.1']) rmSync(join(files, name));
+
+  const [refused, salvaged] = [
+    await drover('serve', '-p', '0', '-d', 'data'),
+    await drover('serve', '-p', '0', '-d', 'data', '--salvage'),
+  ];
+
+  expect([refused.code, salvaged.code]).toEqual([4, 4]);
+  expect(refused.err).toContain('go on without what is lost by --salvage');
+  expect(salvaged.err).toMatch(/there is nothing whole to go on from: restore a backup\n$/);
+});
+
 test('logs may have a folder below the data’s, made before the first start', async () => {
   mkdirSync(join(folder, 'data', 'logs'), { recursive: true });
 

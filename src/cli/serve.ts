@@ -27,7 +27,7 @@ import {
   wantsAdmin,
   zooKeeperVersion,
 } from '../server/index.ts';
-import { isStorageError } from '../storage/index.ts';
+import { isStorageError, type StorageError } from '../storage/index.ts';
 import type { Context, OptionValues } from './command.ts';
 import { CommandError, exitCodes } from './exit-codes.ts';
 import { isLogLevel, LazyLogger } from './logger.ts';
@@ -564,14 +564,20 @@ const cures: Readonly<Record<string, string>> = {
     'it is a link, and in a data directory none is followed: put what it leads to in its place',
 };
 
+function salvageAdvice({ code }: StorageError, isSalvaging: boolean): string {
+  if (code === 'WRONG_DIGEST') return '; restore a backup, or go on with all of it by --salvage';
+  if (!code.startsWith('DAMAGED') && code !== 'MISSING_TXNS') return '';
+  if (isSalvaging) return '; there is nothing whole to go on from: restore a backup';
+  return '; restore a backup, or go on without what is lost by --salvage';
+}
+
 /** One sentence, for what is foreseen. Anything else stays as it is: a bug has a stack. */
 function asCommandError(error: unknown, config?: ServerConfig): unknown {
   if (error instanceof CommandError) return error;
   if (error instanceof ConfigError)
     return new CommandError('usage', error.message, { cause: error });
   if (isStorageError(error)) {
-    const hint = error.code.startsWith('DAMAGED') || error.code === 'MISSING_TXNS';
-    const advice = hint ? '; restore a backup, or go on without what is lost by --salvage' : '';
+    const advice = salvageAdvice(error, config?.must('drover.salvage') ?? false);
     return new CommandError('data', `${error.message}${advice}`, { cause: error });
   }
   const { code, syscall, path, address, port } = error as NodeJS.ErrnoException & {

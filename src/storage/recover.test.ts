@@ -434,7 +434,7 @@ describe('salvage', () => {
 
     expect(tree.nodes).toEqual(expectedNodes(4));
     const notice = recovered.notices.find(({ kind }) => kind === 'salvaged')!;
-    expect(notice.zxids).toEqual({ from: 5n, to: 10n });
+    expect(notice.zxids).toEqual({ from: 5n, to: 20n });
     expect(notice.message).toContain('went on from 0x4');
     expect(fs.contents().get(`${folder}/${asideFolder}/log.1`)).toEqual(damaged.get(at('log.1')));
     expect(fs.contents().get(`${folder}/${asideFolder}/log.b`)).toEqual(damaged.get(at('log.b')));
@@ -442,6 +442,37 @@ describe('salvage', () => {
     await log.append(createTxns(5, 6));
     await log.close();
     await expectAll(fs.contents(), 6);
+  });
+
+  test('is told beforehand what it gives up behind the damage, and which snapshot would have done', async () => {
+    const files = all(await logs([1, 11], 20), await snapshot(10));
+    const holed = changed(files, 'log.1', zeroed(offsetOf(4), offsetOf(6)));
+    const damaged = changed(holed, 'snapshot.a', flipped(99, 1));
+
+    await expect(start(damaged)).rejects.toMatchObject({
+      code: 'DAMAGED_LOG',
+      zxids: { from: 5n, to: 10n },
+      message: expect.stringMatching(
+        /snapshot\.a is damaged; a salvage gives up all behind it, too, up to zxid 0x14 \(/,
+      ),
+    });
+  });
+
+  test('puts nothing in the place of what another put aside', async () => {
+    const damaged = changed(await logs([1, 11], 20), 'log.1', zeroed(offsetOf(4), offsetOf(6)));
+    const { fs } = await start(damaged, { salvage: true });
+    const log = new LogWriter({ folder, lastZxid: 4n, fs, preallocBytes: 0 });
+    await log.append(createTxns(5, 9));
+    await log.close();
+
+    const again = changed(fs.contents(), 'log.5', zeroed(offsetOf(0), offsetOf(1)));
+    const { fs: second } = await start(again, { salvage: true });
+
+    const aside = (name: string) => second.contents().get(`${folder}/${asideFolder}/${name}`);
+    expect(aside('log.1')).toEqual(damaged.get(at('log.1')));
+    expect(aside('log.b')).toEqual(damaged.get(at('log.b')));
+    expect(aside('log.1.2')).toEqual(again.get(at('log.1')));
+    expect(aside('log.5')).toEqual(again.get(at('log.5')));
   });
 
   test('gives up a snapshot that can not be read, where the logs end before it', async () => {

@@ -31,7 +31,13 @@ import type {
 import { putAside, settle } from './settle.ts';
 import { readSnapshot, type SnapshotSummary } from './snapshot-reader.ts';
 import type { InflateLimits } from './snapshot-source.ts';
-import { isStorageError, rangeText, StorageError, zxidText } from './storage-error.ts';
+import {
+  isStorageError,
+  rangeText,
+  StorageError,
+  type ZxidRange,
+  zxidText,
+} from './storage-error.ts';
 import { counterOf, mayFollow } from './zxids.ts';
 
 /** `dir` and `logDir` are the folders of the files themselves: version-2 below dataDir and dataLogDir. */
@@ -237,14 +243,44 @@ class Recovery {
 
   /** Goes on from what was handed over so far, if that was asked for and there is anything. */
   async #salvage(error: unknown, logs: readonly LogFile[]): Promise<void> {
-    const isLoss = isStorageError(error, 'DAMAGED_LOG', 'MISSING_TXNS');
+    if (!isStorageError(error, 'DAMAGED_LOG', 'MISSING_TXNS')) throw error;
+    const zxids = { from: this.#lastZxid + 1n, to: await this.#lastAtStake(error, logs) };
+    const told = this.#inFull(error, zxids);
     const hasBase = this.#snapshot !== null || this.#lastZxid > 0n;
-    if (!isLoss || !hasBase || !this.#options.salvage || this.#options.readOnly) throw error;
+    if (!hasBase || !this.#options.salvage || this.#options.readOnly) throw told;
     const cut = { lastZxid: this.#lastZxid, logs, snapshots: this.#damagedSnapshots };
     const aside = await putAside(this.#fs, this.#logDir, this.#dir, cut);
     const kept = aside.length === 0 ? '' : `; ${aside.join(', ')} put aside`;
     const message = `went on from ${zxidText(this.#lastZxid)}${kept}`;
-    this.#notice('salvaged', error.file ?? '', `${message}: ${error.message}`, error);
+    this.#notice('salvaged', error.file ?? '', `${message}: ${told.message}`, zxids);
+  }
+
+  /** A salvage ends before the first fault, so that it gives up what is whole behind it, too. */
+  async #lastAtStake(
+    { zxids }: StorageError,
+    logs: readonly LogFile[],
+  ): Promise<bigint | undefined> {
+    const newest = logs.at(-1);
+    if (newest === undefined) return zxids?.to;
+    const { lastZxid, end } = await this.#read(newest, null, () => {});
+    const behind = end.kind === 'damaged' ? end.behind?.lastZxid : undefined;
+    let last = zxids?.to;
+    for (const zxid of [lastZxid ?? 0n, behind ?? 0n]) {
+      if (zxid > (last ?? this.#lastZxid)) last = zxid;
+    }
+    return last;
+  }
+
+  /** With all that an operator has to know: a snapshot that would have done, and what else would go. */
+  #inFull(error: StorageError, { to }: ZxidRange): StorageError {
+    const { code, detail, file, offset, zxids } = error;
+    const skipped = this.#damagedSnapshots.map(({ name }) => `; ${name} is damaged`);
+    const isMore = to !== undefined && zxids?.to !== undefined && to > zxids.to;
+    const more = isMore
+      ? `; a salvage gives up all behind it, too, up to zxid ${zxidText(to)}`
+      : '';
+    const all = `${detail}${skipped.join('')}${more}`;
+    return new StorageError(code, all, { file, offset, zxids });
   }
 
   async #settle(empty: readonly LogFile[]): Promise<void> {
@@ -269,8 +305,8 @@ class Recovery {
     return zxid;
   }
 
-  #notice(kind: NoticeKind, file: string, message: string, error?: StorageError): void {
-    const notice: Notice = { kind, file, message, zxids: error?.zxids };
+  #notice(kind: NoticeKind, file: string, message: string, zxids?: ZxidRange): void {
+    const notice: Notice = { kind, file, message, zxids };
     this.#notices.push(notice);
     this.#options.onNotice?.(notice);
   }

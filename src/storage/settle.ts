@@ -106,7 +106,9 @@ export async function putAside(
   for (const file of [...beyond, ...(kept ? [kept] : []), ...snapshots]) {
     const folder = join(snapshots.includes(file) ? dir : logDir, asideFolder);
     await fs.makeFolder(folder);
-    await copy(fs, file.path, join(folder, file.name), Number.POSITIVE_INFINITY);
+    const temporary = join(folder, `${temporaryPrefix}${file.name}`);
+    await copy(fs, file.path, temporary, Number.POSITIVE_INFINITY);
+    await fs.rename(temporary, await freeName(fs, join(folder, file.name)));
     await fs.syncFolder(folder);
     aside.push(file.name);
   }
@@ -116,6 +118,13 @@ export async function putAside(
   await fs.syncFolder(logDir);
   await fs.syncFolder(dir);
   return aside;
+}
+
+/** What was put aside before stays: zxids are given out again, and with them the names of logs. */
+async function freeName(fs: FileSystem, path: string): Promise<string> {
+  let free = path;
+  for (let n = 2; (await fs.status(free)) !== null; n++) free = `${path}.${n}`;
+  return free;
 }
 
 async function offsetBehind(fs: FileSystem, file: LogFile, lastZxid: bigint): Promise<number> {

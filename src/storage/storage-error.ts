@@ -41,6 +41,8 @@ export interface StorageErrorOptions extends ErrorOptions {
 export class StorageError extends Error {
   override readonly name = 'StorageError';
   readonly code: StorageErrorCode;
+  /** What is wrong, without what the code says and without the place. */
+  readonly detail: string;
   readonly file: string | undefined;
   readonly offset: number | undefined;
   readonly zxids: ZxidRange | undefined;
@@ -52,6 +54,7 @@ export class StorageError extends Error {
       'cause' in options ? { cause: options.cause } : undefined,
     );
     this.code = code;
+    this.detail = detail;
     this.file = options.file;
     this.offset = options.offset;
     this.zxids = options.zxids;
