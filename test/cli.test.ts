@@ -1,6 +1,6 @@
 /** The command line as a person has it: real processes, what they print and how they end. */
 
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import {
   existsSync,
@@ -154,6 +154,26 @@ test('a port that is taken, a folder that is not ours, a file in the way: one se
   });
   expect(noParent.code).toBe(4);
   expect(noParent.err).toMatch(/^drover: .* can't be written \(ENOTDIR\).*\n$/);
+});
+
+const canMount = spawnSync('unshare', ['-rm', 'true']).status === 0;
+
+test.skipIf(!canMount)('a disk that is full from the start is said to be so', () => {
+  const main = join(root, 'src/cli/main.ts');
+  const words = ['--import', tsx, main, 'serve', '-p', '0', '-d', 'small/data'];
+  const fill =
+    'mkdir small && mount -t tmpfs -o size=16k tmpfs small && head -c 16k /dev/zero > small/.fill';
+
+  const { status, stderr } = spawnSync(
+    'unshare',
+    ['-rm', 'sh', '-c', `${fill}; exec "$@"`, 'sh', process.execPath, ...words],
+    { cwd: folder, env: { PATH: process.env.PATH! }, encoding: 'utf8' },
+  );
+
+  expect(status).toBe(4);
+  expect(stderr).toMatch(
+    /^drover: .*snapshot\.0 can't be written \(ENOSPC\); the disk is full: make room/m,
+  );
 });
 
 test('where nothing is whole to go on from, who salvages is not told to salvage', async () => {

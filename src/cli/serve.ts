@@ -576,6 +576,10 @@ function asCommandError(error: unknown, config?: ServerConfig): unknown {
   if (error instanceof CommandError) return error;
   if (error instanceof ConfigError)
     return new CommandError('usage', error.message, { cause: error });
+  if (isStorageError(error, 'SNAPSHOT_FAILED') && 'syscall' in (error.cause as object)) {
+    // It is the first of a new directory; without it no server starts.
+    return asCommandError(Object.assign(error.cause as Error, { path: error.file }), config);
+  }
   if (isStorageError(error)) {
     const advice = salvageAdvice(error, config?.must('drover.salvage') ?? false);
     return new CommandError('data', `${error.message}${advice}`, { cause: error });

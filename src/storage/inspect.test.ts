@@ -239,6 +239,26 @@ test('a directory is verified file by file and as a whole', async () => {
   expect(damaged.snapshots[0]!.fault).toMatch(/DAMAGED_SNAPSHOT/);
 });
 
+test('null and empty data are two, and so are two timeouts of a session', async () => {
+  const fs = new SimulatedDisk();
+  for (const [zxid, timeoutMs, data] of [
+    [1n, 4_000, null],
+    [2n, 30_000, Buffer.alloc(0)],
+  ] as const) {
+    const nodes = [{ path: '', data, acl: -1, stat }];
+    const content = { zxid, sessions: new Map([[5n, timeoutMs]]), acls: new Map(), nodes };
+    await writeSnapshot(content, { folder, fs });
+  }
+  const differences: SnapshotDifference[] = [];
+
+  await diffSnapshots(at('snapshot.1'), at('snapshot.2'), (each) => differences.push(each), fs);
+
+  expect(differences).toEqual([
+    { path: '/', kind: 'changed', fields: ['data'] },
+    { path: 'session 0x5', kind: 'changed', fields: ['timeoutMs'] },
+  ]);
+});
+
 test('the difference of two snapshots is told by node and field', async () => {
   const fs = new SimulatedDisk();
   const node = (path: string, data: string, more = {}) => ({

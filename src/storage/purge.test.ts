@@ -85,6 +85,17 @@ describe('purge', () => {
     expect(await names(fs)).toEqual(before);
   });
 
+  test('says the zxid of a gap as all else does', async () => {
+    const files = (await directory()).contents();
+    files.delete(`${folder}/log.29`);
+    const fs = SimulatedDisk.of(files, [folder]);
+
+    const { removed, refusal } = await purge(folder, folder, 3, fs);
+
+    expect(removed).toEqual([]);
+    expect(refusal).toMatch(/a gap before zxid 0x33 in .*log\.33/);
+  });
+
   test('interrupted at any call it leaves a way back, after a power cut too', async () => {
     const files = (await directory()).contents();
     for (let stop = 1; stop < 40; stop++) {

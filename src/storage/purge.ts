@@ -13,7 +13,7 @@ import { type LogFile, listLogs, listSnapshots, type SnapshotFile } from './file
 import { type FileSystem, realFileSystem } from './file-system.ts';
 import { LogReader } from './log-reader.ts';
 import { readSnapshot } from './snapshot-reader.ts';
-import { isStorageError } from './storage-error.ts';
+import { isStorageError, zxidText } from './storage-error.ts';
 import { mayFollow } from './zxids.ts';
 
 /** As Apache's autopurge.snapRetainCount, which takes no less either. */
@@ -94,7 +94,7 @@ async function faultOfWay(
       let gap: string | null = null;
       const { end } = await reader.read(({ zxid }) => {
         if (zxid <= snapshot.zxid) return true;
-        if (!mayFollow(zxid, last)) gap = `a gap before zxid ${zxid} in ${file.path}`;
+        if (!mayFollow(zxid, last)) gap = `a gap before zxid ${zxidText(zxid)} in ${file.path}`;
         last = zxid;
         return gap === null;
       });

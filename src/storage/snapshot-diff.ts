@@ -8,6 +8,7 @@ import type { Acl, StatPersisted } from '../protocol/index.ts';
 import { type FileSystem, realFileSystem } from './file-system.ts';
 import { dumpSnapshot } from './inspect.ts';
 import { openAclId, type SnapshotNode } from './snapshot-format.ts';
+import { zxidText } from './storage-error.ts';
 
 export interface SnapshotDifference {
   readonly path: string;
@@ -42,9 +43,9 @@ export async function diffSnapshots(
   fs: FileSystem = realFileSystem,
 ): Promise<void> {
   const nodes = new Map<string, Held>();
-  const sessions = new Set<string>();
+  const sessions = new Map<string, number>();
   await read(fs, left, sessions, (path, node) => void nodes.set(path, node));
-  const sessionsRight = new Set<string>();
+  const sessionsRight = new Map<string, number>();
   await read(fs, right, sessionsRight, (path, node) => {
     const other = nodes.get(path);
     nodes.delete(path);
@@ -53,16 +54,19 @@ export async function diffSnapshots(
     if (fields.length > 0) onDifference({ path, kind: 'changed', fields });
   });
   for (const path of nodes.keys()) onDifference({ path, kind: 'removed', fields: [] });
-  for (const path of sessionsRight) {
-    if (!sessions.delete(path)) onDifference({ path, kind: 'added', fields: [] });
+  for (const [path, timeoutMs] of sessionsRight) {
+    const other = sessions.get(path);
+    sessions.delete(path);
+    if (other === undefined) onDifference({ path, kind: 'added', fields: [] });
+    else if (other !== timeoutMs) onDifference({ path, kind: 'changed', fields: ['timeoutMs'] });
   }
-  for (const path of sessions) onDifference({ path, kind: 'removed', fields: [] });
+  for (const path of sessions.keys()) onDifference({ path, kind: 'removed', fields: [] });
 }
 
 async function read(
   fs: FileSystem,
   path: string,
-  sessions: Set<string>,
+  sessions: Map<string, number>,
   onNode: (path: string, node: Held) => void,
 ): Promise<void> {
   const acls = new Map<number, string>();
@@ -70,7 +74,7 @@ async function read(
   await dumpSnapshot(
     path,
     {
-      session: (id) => void sessions.add(`session 0x${BigInt.asUintN(64, id).toString(16)}`),
+      session: (id, timeoutMs) => void sessions.set(`session ${zxidText(id)}`, timeoutMs),
       acl: (id, acl: Acl[]) => void acls.set(id, JSON.stringify(acl)),
       node: (node) => onNode(node.path || '/', hold(node, aclText)),
     },
@@ -82,9 +86,8 @@ async function read(
 const openText = JSON.stringify([{ perms: 31, id: { scheme: 'world', id: 'anyone' } }]);
 
 function hold({ data, acl, stat }: SnapshotNode, aclText: (id: number) => string): Held {
-  const hash = createHash('sha1')
-    .update(data ?? '')
-    .digest('base64');
+  // Null is not the same as empty to a client.
+  const hash = data === null ? '' : createHash('sha1').update(data).digest('base64');
   // Copied: a Stat as it is read keeps the whole stretch in memory that it was read from.
   const copy = Object.fromEntries(statFields.map((field) => [field, stat[field]]));
   return { data: hash, acl: aclText(acl), stat: copy as StatPersisted };

@@ -41,12 +41,11 @@ export interface StorageErrorOptions extends ErrorOptions {
 export class StorageError extends Error {
   override readonly name = 'StorageError';
   readonly code: StorageErrorCode;
-  /** What is wrong, without what the code says and without the place. */
-  readonly detail: string;
   readonly file: string | undefined;
   readonly offset: number | undefined;
   readonly zxids: ZxidRange | undefined;
   readonly lastDurableZxid: bigint | undefined;
+  readonly #detail: string;
 
   constructor(code: StorageErrorCode, detail: string, options: StorageErrorOptions = {}) {
     super(
@@ -54,11 +53,16 @@ export class StorageError extends Error {
       'cause' in options ? { cause: options.cause } : undefined,
     );
     this.code = code;
-    this.detail = detail;
+    this.#detail = detail;
     this.file = options.file;
     this.offset = options.offset;
     this.zxids = options.zxids;
     this.lastDurableZxid = options.lastDurableZxid;
+  }
+
+  /** What is wrong, without what the code says and without the place: the message has all three. */
+  get detail(): string {
+    return this.#detail;
   }
 }
 
