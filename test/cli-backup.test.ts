@@ -113,6 +113,25 @@ test('a server whose snapshots are compressed is backed up', async () => {
   expect(String((await there.get('/kept')).data)).toBe('x');
 });
 
+test('what a server would refuse for the sake of a node is not called whole, and no backup is made of it', async () => {
+  const files = join(dir, 'kept', 'version-2');
+  mkdirSync(files, { recursive: true });
+  const late = { path: '/late', data: null, acl: -1, stat: stat(9n) };
+  const content = { zxid: 5n, sessions: new Map(), acls: new Map(), nodes: [root, late] };
+  await writeSnapshot({ ...content, digest: null }, { folder: files });
+  const data = join(dir, 'kept');
+
+  const serving = startServer({ port: 0, dataDir: data });
+  const missing = 'MISSING_TXNS: transactions are missing: a node in the snapshot tells of it';
+  await expect(serving).rejects.toThrow(missing);
+  const verified = await runInProcess('', ['log', 'verify', data]);
+  const saved = await runInProcess('', ['backup', folder, '--data', data]);
+
+  expect([verified.code, verified.err]).toEqual([1, expect.stringContaining(missing)]);
+  expect([saved.code, saved.err]).toEqual([4, expect.stringContaining(missing)]);
+  expect(existsSync(folder)).toBe(false);
+});
+
 const canMount = spawnSync('unshare', ['-rm', 'true']).status === 0;
 
 test.skipIf(!canMount)('a backup is brought back from where nothing can be written', async () => {

@@ -20,8 +20,8 @@ import {
   lockDirectory,
   markName,
   type Recovered,
+  readThrough,
   realFileSystem,
-  recover,
   secondFolder,
   versionFolder,
 } from '../storage/index.ts';
@@ -172,13 +172,7 @@ async function copyData(
 export async function settledData(folders: DataFolders): Promise<Omit<Imported, 'files'>> {
   let recovered: Recovered;
   try {
-    recovered = await recover(folders.snapshots, folders.logs, {
-      begin: () => {},
-      session: () => {},
-      acl: () => {},
-      node: () => {},
-      txn: () => {},
-    });
+    recovered = await readThrough(folders.snapshots, folders.logs);
   } catch (error) {
     if (!isStorageError(error)) throw error;
     const message = `the data is damaged, and was not taken: ${error.message}; see drover log verify, and drover serve --salvage`;

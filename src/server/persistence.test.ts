@@ -464,6 +464,29 @@ describe('a snapshot with nodes of txns that are in no log', () => {
       await again.log.close();
     },
   );
+
+  test('is refused also where the log deletes the node that tells', async () => {
+    const disk = await open();
+    await write(disk, [create('/a')]);
+    const head = { zxid: 1n, sessions: new Map(), acls: new Map(), digest: null };
+    await write(disk, [remove('/a')]);
+    await disk.log.close();
+    const folder = join(dataDir, 'version-2');
+    const at = (zxid: bigint) => ({
+      ...{ czxid: zxid, mzxid: zxid, pzxid: zxid, ctime: 0n, mtime: 0n },
+      ...{ version: 0, cversion: 0, aversion: 0, ephemeralOwner: 0n },
+    });
+    const nodes = [
+      { path: '', data: null, acl: -1, stat: at(0n) },
+      { path: '/a', data: null, acl: -1, stat: at(3n) }, // made anew, by a txn that is lost
+    ];
+    await writeSnapshot({ ...head, nodes }, { folder });
+
+    await expect(open()).rejects.toMatchObject({
+      code: 'MISSING_TXNS',
+      zxids: { from: 3n, to: 3n },
+    });
+  });
 });
 
 describe('ACLs that were given while a snapshot was written', () => {

@@ -14,12 +14,15 @@ import { printable } from '../protocol/index.ts';
 import {
   type DataDirectory,
   type FileSystem,
+  isProven,
+  missingBehind,
   type Notice,
   openDirectory,
   type Recovered,
   realFileSystem,
   recover,
   StorageError,
+  zxidText,
 } from '../storage/index.ts';
 import { silentLogger, systemClock } from '../support/index.ts';
 import { Tree, type TreeRestore } from '../tree/index.ts';
@@ -108,6 +111,7 @@ async function readBack(
   let tree = fresh();
   let restored: TreeRestore | undefined;
   let check = new ReplayCheck();
+  let toldZxid = 0;
   const recovered = await recover(
     directory.snapshotFolder,
     directory.logFolder,
@@ -115,6 +119,7 @@ async function readBack(
       begin({ file }) {
         tree = fresh();
         check = new ReplayCheck();
+        toldZxid = 0;
         beganMs = clock.nowMs();
         restored = file === null ? undefined : tree.beginRestore();
       },
@@ -127,6 +132,8 @@ async function readBack(
         tallies.startup_snap_load_time.add(nowMs - beganMs);
         beganMs = nowMs;
         restored!.done(safe(what.snapshot.file.zxid));
+        // Before the replay, which may delete the node that tells. A snapshot that tells itself need not be asked.
+        if (what.snapshot.lastZxid === null) toldZxid = restored!.toldZxid;
         if (tree.digest !== undefined) check.restored(what, tree.digest);
       },
       txn(entry) {
@@ -141,7 +148,12 @@ async function readBack(
   tallies.startup_txns_load_time.add(clock.nowMs() - beganMs);
   tallies.startup_txns_loaded.add(recovered.txns);
   tree.tellsEvents = true;
-  const whole = goneOn(judged(recovered, check, options), tree, restored, options);
+  const whole = goneOn(
+    judged(recovered, check, options),
+    tree,
+    () => Math.max(toldZxid, restored?.toldZxid ?? 0),
+    options,
+  );
   return { tree, recovered: withClosed(whole, restored?.closeUnlisted() ?? []), check };
 }
 
@@ -152,22 +164,20 @@ async function readBack(
 function goneOn(
   recovered: Recovered,
   tree: Tree,
-  restored: TreeRestore | undefined,
+  told: () => number,
   { salvage }: PersistenceOptions,
 ): Recovered {
   const { snapshot, lastZxid } = recovered;
-  const isProven =
-    snapshot === null || (snapshot.lastZxid !== null && snapshot.lastZxid <= lastZxid);
-  const toldZxid = isProven ? 0 : (restored?.toldZxid ?? 0);
-  if (toldZxid <= lastZxid) return recovered;
-  const file = snapshot!.file.path;
-  const zxids = { from: lastZxid + 1n, to: BigInt(toldZxid) };
-  if (!salvage)
-    throw new StorageError('MISSING_TXNS', 'a node in the snapshot tells of it', { file, zxids });
+  if (snapshot === null || isProven(snapshot, lastZxid)) return recovered;
+  const toldZxid = told();
+  const missing = missingBehind(recovered, BigInt(toldZxid));
+  if (missing === null) return recovered;
+  if (!salvage) throw missing;
   tree.goOnFrom(toldZxid);
-  const message = `went on from zxid 0x${toldZxid.toString(16)}, with nodes of txns that are in no log`;
+  const message = `went on from ${zxidText(BigInt(toldZxid))}, with nodes of txns that are in no log`;
+  const { file = '', zxids } = missing;
   const notice: Notice = { kind: 'salvaged', file, zxids, message };
-  return { ...recovered, lastZxid: zxids.to, notices: [...recovered.notices, notice] };
+  return { ...recovered, lastZxid: BigInt(toldZxid), notices: [...recovered.notices, notice] };
 }
 
 /** A node that is open by mistake is worse than one that is closed: the super user can open it again. */

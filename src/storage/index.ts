@@ -44,6 +44,7 @@ export {
 export { type LogEnd, LogReader, type LogSummary } from './log-reader.ts';
 export { LogWriter, type LogWriterOptions, preallocBytesDefault } from './log-writer.ts';
 export { type PurgeResult, purge, snapshotsKeptMin } from './purge.ts';
+export { isProven, missingBehind, readThrough } from './read-through.ts';
 export { recover } from './recover.ts';
 export type {
   Notice,

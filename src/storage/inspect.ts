@@ -10,7 +10,7 @@ import { listLogs, listSnapshots, parseLogName, parseSnapshotName } from './file
 import { type FileSystem, realFileSystem } from './file-system.ts';
 import type { LogEntry } from './log-entry.ts';
 import { LogReader, type LogSummary } from './log-reader.ts';
-import { recover } from './recover.ts';
+import { readThrough } from './read-through.ts';
 import type { Recovered } from './recovery-report.ts';
 import type { SnapshotSink } from './snapshot-format.ts';
 import { readSnapshot, type SnapshotSummary } from './snapshot-reader.ts';
@@ -114,8 +114,7 @@ export async function verifyDirectory(
     logs.push(await report(path, () => dumpLog(path, () => true, fs)));
   }
   try {
-    const handlers = { ...nobody, begin() {}, txn: (entry: LogEntry) => void entry.body };
-    const recovered = await recover(dir, logDir, handlers, { readOnly: true, fs });
+    const recovered = await readThrough(dir, logDir, { readOnly: true, fs });
     return { snapshots, logs, recovered, refusal: null };
   } catch (error) {
     if (!isStorageError(error)) throw error;
