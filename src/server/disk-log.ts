@@ -98,8 +98,10 @@ export class DiskLog implements TxnLog {
     this.#logger = logger;
     this.#clock = options.clock ?? systemClock;
     this.#nextSnapshotAfter = this.#roll();
+    const { logFolder, snapshotFolder } = directory;
     this.#writer = new LogWriter({
-      folder: directory.logFolder,
+      folder: logFolder,
+      ...(snapshotFolder === logFolder ? {} : { snapshotFolder }),
       lastZxid,
       fs,
       unsafeNoFsync: options.unsafeNoFsync ?? false,

@@ -6,6 +6,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Writer } from '../jute/index.ts';
 import { type Acl, openAcl, permissions, type TxnBody } from '../protocol/index.ts';
 import {
+  type FileSystem,
   parseSnapshotName,
   readSnapshot,
   realFileSystem,
@@ -419,6 +420,60 @@ test.each(['expires', 'is closed'])(
     await again.log.close();
   },
 );
+
+describe('logs with a folder of their own', () => {
+  const synced = { unsafeNoFsync: false };
+
+  test('are missed by a server that looks for them in the wrong place', async () => {
+    const [logs, others] = [join(dataDir, 'logs'), join(dataDir, 'others')];
+    const first = await open({ ...synced, dataLogDir: logs });
+    await write(first, [create('/a')]);
+    await first.log.close();
+
+    for (const dataLogDir of [undefined, others]) {
+      await expect(open({ ...synced, dataLogDir })).rejects.toMatchObject({
+        code: 'MISSING_TXNS',
+        message: expect.stringMatching(/no log is in .*version-2: is that where they are\?/),
+      });
+    }
+    const again = await open({ ...synced, dataLogDir: logs });
+    expect(picture(again.tree)).toEqual(picture(first.tree));
+    await again.log.close();
+  });
+
+  test('are given up by who salvages without them, once', async () => {
+    const first = await open({ ...synced, dataLogDir: join(dataDir, 'logs') });
+    await write(first, [create('/a')]);
+    await first.log.close();
+
+    const salvaged = await open({ ...synced, salvage: true });
+    await salvaged.log.close();
+    const again = await open(synced);
+
+    expect(salvaged.notices).toMatchObject([{ kind: 'salvaged' }]);
+    expect(again.notices).toEqual([]);
+    await again.log.close();
+  });
+
+  test('are written also where the mark beside the snapshots can not be', async () => {
+    const fs: FileSystem = {
+      ...realFileSystem,
+      open: async (path, how) => {
+        if (path.startsWith(join(dataDir, 'version-2', '.drover-mark'))) throw new Error('full');
+        return realFileSystem.open(path, how);
+      },
+    };
+    const dataLogDir = join(dataDir, 'logs');
+    const first = await open({ ...synced, dataLogDir, fs });
+
+    await write(first, [create('/a')]);
+    await first.log.close();
+
+    const again = await open({ ...synced, dataLogDir });
+    expect(picture(again.tree)).toEqual(picture(first.tree));
+    await again.log.close();
+  });
+});
 
 describe('a snapshot with nodes of txns that are in no log', () => {
   /** As it was when the log behind it was lost: written from zxid 1 on, while /b and /b/c came. */

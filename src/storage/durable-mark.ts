@@ -11,6 +11,9 @@
  * not with every batch, and it is not synced then: a stale mark claims less, never too much. It is
  * synced once for each log, before the first batch: so a log that it does not name is not ours, and was
  * begun by an Apache server, which ignores the file. Ours does without when it is not there.
+ *
+ * Where logs and snapshots have a folder each, the snapshots' has a mark, too. Nothing depends on it but
+ * that whoever starts on the snapshots without the logs is told.
  */
 
 import { join } from 'node:path';

@@ -45,6 +45,8 @@ export const batchBytesMax = 4 * 1024 * 1024;
 export interface LogWriterOptions {
   /** The folder of the logs themselves: dataLogDir/version-2. */
   readonly folder: string;
+  /** That of the snapshots, if it is another: a mark there tells whoever starts without these logs that they are missing. */
+  readonly snapshotFolder?: string | undefined;
   /** The last zxid recovered; 0 in a new directory. */
   readonly lastZxid: bigint;
   readonly fs?: FileSystem;
@@ -85,6 +87,8 @@ export class LogWriter {
   #draining: Promise<void> | undefined;
   #log: OpenLog | undefined;
   #mark: MarkWriter | undefined;
+  /** The one beside the snapshots. It trails the log, and the log does not depend on it. */
+  #farMark: MarkWriter | undefined;
   #spare: Buffer | undefined;
   #startsFile = true;
   #isClosed = false;
@@ -187,6 +191,7 @@ export class LogWriter {
       await this.#finishFile();
     } finally {
       await this.#mark?.close();
+      await this.#farMark?.close();
     }
   }
 
@@ -271,13 +276,19 @@ export class LogWriter {
     log.position = end;
     log.space.ahead(end, batch.length);
     this.#mark?.moveTo({ log: log.zxid, offset: end });
+    this.#farMark?.moveTo({ log: log.zxid, offset: end });
   }
 
   async #startFile(zxid: bigint): Promise<void> {
     await this.#finishFile();
-    const { folder, unsafeNoFsync, clock = systemClock } = this.#options;
+    const { folder, snapshotFolder, unsafeNoFsync, clock = systemClock } = this.#options;
     const { preallocBytes = preallocBytesDefault } = this.#options;
     if (!unsafeNoFsync) this.#mark ??= await MarkWriter.open(this.#fs, folder, clock);
+    if (!unsafeNoFsync && snapshotFolder !== undefined && this.#farMark === undefined) {
+      // That disk may be full, and this one not.
+      const opening = MarkWriter.open(this.#fs, snapshotFolder, clock);
+      this.#farMark = await opening.catch(() => undefined);
+    }
     // Made anew or not at all: a file of that name would hold txns that recovery has not seen.
     const file = await this.#fs.open(join(folder, logName(zxid)), 'create');
     const space = new Preallocation(file, logHeaderBytes, preallocBytes);

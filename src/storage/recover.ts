@@ -66,6 +66,7 @@ class Recovery {
   readonly #notices: Notice[] = [];
   readonly #evidence: Evidence[] = [];
   readonly #logs: LogSummary[] = [];
+  #hasLogs = false;
   #snapshot: SnapshotSummary | null = null;
   #damagedSnapshots: SnapshotFile[] = [];
   #baseZxid = 0n;
@@ -90,11 +91,11 @@ class Recovery {
 
   async run(): Promise<Recovered> {
     const all = await listLogs(this.#fs, this.#logDir);
+    this.#hasLogs = all.length > 0;
     const mark = await readMark(this.#fs, this.#logDir);
-    if (mark !== null && mark.log > 0n) {
-      // At the start of a log it says what that goes on from, and nothing of what is in it.
-      const isBegun = mark.offset > logHeaderBytes;
-      this.#prove(isBegun ? mark.log : mark.log - 1n, 'it was marked durable', this.#logDir);
+    this.#proveMarked(mark, this.#logDir);
+    if (this.#dir !== this.#logDir) {
+      this.#proveMarked(await readMark(this.#fs, this.#dir), this.#dir);
     }
     const empty = await this.#emptyLogs(all, mark);
     const filled = all.slice(0, all.length - empty.length);
@@ -219,6 +220,13 @@ class Recovery {
     this.#txns += 1;
   }
 
+  #proveMarked(mark: Mark | null, folder: string): void {
+    if (mark === null || mark.log <= 0n) return;
+    // At the start of a log it says what that goes on from, and nothing of what is in it.
+    const isBegun = mark.offset > logHeaderBytes;
+    this.#prove(isBegun ? mark.log : mark.log - 1n, 'it was marked durable', folder);
+  }
+
   #prove(zxid: bigint, why: string, file: string): void {
     // Counter 0 of an epoch is an election: a zxid that names files and is never logged.
     if (counterOf(zxid) !== 0n) this.#evidence.push({ zxid, why, file });
@@ -230,7 +238,8 @@ class Recovery {
     if (furthest !== undefined) {
       const { zxid, why, file } = furthest;
       const zxids = { from: this.#lastZxid + 1n, to: zxid };
-      throw new StorageError('MISSING_TXNS', `there was ${zxidText(zxid)}: ${why}`, {
+      const where = this.#hasLogs ? '' : `; no log is in ${this.#logDir}: is that where they are?`;
+      throw new StorageError('MISSING_TXNS', `there was ${zxidText(zxid)}: ${why}${where}`, {
         file,
         zxids,
       });

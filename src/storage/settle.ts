@@ -113,7 +113,9 @@ export async function putAside(
     aside.push(file.name);
   }
   for (const { path } of [...beyond.toReversed(), ...snapshots]) await fs.remove(path);
-  await fs.remove(join(logDir, markName)).catch(() => {}); // it speaks of a log that is no more
+  for (const folder of new Set([logDir, dir])) {
+    await fs.remove(join(folder, markName)).catch(() => {}); // it speaks of a log that is no more
+  }
   if (kept) await rewrite(fs, logDir, kept, await offsetBehind(fs, kept, lastZxid));
   await fs.syncFolder(logDir);
   await fs.syncFolder(dir);
