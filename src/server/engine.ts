@@ -710,13 +710,15 @@ export class Engine implements Service {
   /**
    * Asks for one container or TTL node to go. Not while a change of it is under way, which may renew it or
    * put another in its place: the next look tells. Apache takes it away then, whatever it has become.
+   * False where nothing is taken away for now.
    */
-  reap(path: string): void {
-    if (this.#stopped || this.refusesWrites) return;
+  reap(path: string): boolean {
+    if (this.#stopped || this.refusesWrites) return false;
     const node = this.#outlook.get(path);
-    if (node === undefined || node.isUnderWay) return;
+    if (node === undefined || node.isUnderWay) return true; // the tree is about to change
     const call = this.#ownCall('deleteContainer', undefined);
     this.#submit(call, this.#prepare.deleteContainer(path, call));
+    return true;
   }
 
   /** Makes the node, or sets its data, as the super user would. For fixtures. */

@@ -62,3 +62,42 @@ test('many nodes are looked at bit by bit, all of them, and again after a while'
   await new Promise(setImmediate);
   expect(gone.length).toBeLessThan(60_000);
 });
+
+test('what is there is looked at again when it may be due or something changed, and else left alone', () => {
+  const clock = new MovableClock();
+  const tree = grown(clock.wallMs() + 3_600_000, 100); // as by a clock that is an hour ahead
+  const find = vi.spyOn(tree, 'find');
+  const gone: string[] = [];
+  const options = { intervalMs: 60_000, perMinuteMax: 1_000, neverUsedMs: 0 };
+  const reaper = new Reaper(tree, clock, options, (path) => gone.push(path));
+  reaper.start();
+
+  clock.advance(3_600_000 - 60_000);
+  expect(find).toHaveBeenCalledTimes(100);
+  const txn = { path: '/new', data: null, acl: [...openAcl], parentCVersion: -1, ttl: 1_000n };
+  const head = { clientId: 1n, cxid: 1, zxid: 101, timeMs: clock.wallMs() - 2_000 };
+  tree.apply(head, { type: 'createTTL', txn });
+  find.mockClear();
+  clock.advance(60_000);
+  expect(gone).toEqual(['/new']);
+  clock.advance(60_000);
+  reaper.stop();
+
+  expect(new Set(gone).size).toBe(101);
+});
+
+test('what can not be asked to go now is asked again at the next look', () => {
+  const clock = new MovableClock();
+  const asked: string[] = [];
+  const options = { intervalMs: 60_000, perMinuteMax: 1_000, neverUsedMs: 0 };
+  const reaper = new Reaper(grown(clock.wallMs() - 2_000, 1), clock, options, (path) => {
+    asked.push(path);
+    return asked.length > 2;
+  });
+  reaper.start();
+
+  clock.advance(600_000);
+  reaper.stop();
+
+  expect(asked).toEqual(['/0', '/0', '/0']);
+});

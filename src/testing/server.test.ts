@@ -140,6 +140,55 @@ test('a timer that keeps the process alive does so too when its clock was moved'
   for (const timer of timers) timer.cancel();
 });
 
+test('a year passes without a timer of the system, each look at its own moment', () => {
+  const armed = vi.spyOn(systemClock, 'after');
+  onTestFinished(() => armed.mockRestore());
+  const clock = new MovableClock();
+  const startMs = clock.nowMs();
+  const minutes: number[] = [];
+  const look = () => {
+    minutes.push(Math.floor((clock.nowMs() - startMs) / 60_000));
+    clock.after(60_000, look, true);
+  };
+  look();
+  const [first, late] = [clock.after(90_000, () => minutes.push(-1)), clock.after(1e12, () => {})];
+  clock.after(60_000, () => first.cancel());
+  clock.after(60_000, () => clock.advance(30_000));
+
+  clock.advance(365 * 24 * 60 * 60_000);
+
+  expect(minutes).not.toContain(-1);
+  expect(minutes).toHaveLength(1 + 365 * 24 * 60);
+  expect(minutes.slice(0, 4)).toEqual([0, 1, 2, 3]);
+  expect(armed).toHaveBeenCalledTimes(5 + 2);
+  late.cancel();
+});
+
+test('a timer that is armed again and again for no time at all does not hold up time that is moved', () => {
+  const clock = new MovableClock();
+  let fired = 0;
+  const again = () => {
+    fired += 1;
+    clock.after(0, again, true);
+  };
+  clock.after(10, again);
+
+  clock.advance(20);
+
+  expect(fired).toBeGreaterThan(1);
+  expect(fired).toBeLessThan(20);
+});
+
+test.each([Number.NaN, -1, Number.POSITIVE_INFINITY, '30s' as never])(
+  'time is not moved by %s',
+  (byMs) => {
+    const clock = new MovableClock();
+    clock.after(1_000, () => clock.after(1_000, () => {}));
+
+    expect(() => clock.advance(byMs)).toThrow('milliseconds are wanted');
+  },
+);
+
 test.each(['a/b', 'a', '', '/a/', '/a//b'])(
   'a fixture with %j, which is no path, is refused',
   async (path) => {
