@@ -111,6 +111,8 @@ export class Engine implements Service {
   readonly #outbox: Outbox;
   readonly #gathering = new Gathering();
   readonly #barriers = new Set<Connection>();
+  /** Whoever waits for a fixture. */
+  readonly #seeding = new Set<(error: Error) => void>();
   #zxid: number;
   /** When the chunk at hand came in, or the batch at hand was durable. */
   #nowMs: number;
@@ -723,6 +725,7 @@ export class Engine implements Service {
 
   /** Makes the node, or sets its data, as the super user would. For fixtures. */
   seed(path: string, data: Buffer | null, { onlyMissing = false } = {}): Promise<void> {
+    if (this.#stopped) return Promise.reject(new Error('the server is closed'));
     if (onlyMissing && this.#outlook.get(path) !== undefined) return Promise.resolve();
     const call = this.#ownCall('create', undefined);
     const made = { path, data, acl: [...openAcl], flags: 0 };
@@ -733,8 +736,12 @@ export class Engine implements Service {
     if (typeof prepared === 'number') {
       return Promise.reject(new ZkError(errorCodeOf(prepared), { path }));
     }
-    return new Promise((resolve) => {
-      call.done = () => resolve();
+    return new Promise((resolve, reject) => {
+      this.#seeding.add(reject);
+      call.done = () => {
+        this.#seeding.delete(reject);
+        resolve();
+      };
       this.#submit(call, prepared);
     });
   }
@@ -752,6 +759,7 @@ export class Engine implements Service {
     this.#logger.error({ err: error, zxid: this.lastZxid }, 'stopped: going on could lose writes');
     this.#expiry.stop();
     for (const connection of [...this.connections]) connection.close();
+    for (const reject of this.#seeding) reject(error);
     this.#onFailed(error);
   }
 

@@ -1,5 +1,8 @@
+import { createReadStream, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { expect, onTestFinished, test, vi } from 'vitest';
-import { systemClock } from '../support/index.ts';
+import { deferred, systemClock } from '../support/index.ts';
 import { MovableClock } from './movable-clock.ts';
 import { RawClient } from './raw-client.ts';
 import { startTestServer } from './server.ts';
@@ -115,6 +118,109 @@ test('to expire a session of a server that is closed is an error, and does not w
   await zk.close();
 
   await expect(zk.expire(client.sessionId)).rejects.toThrow('the server is closed');
+});
+
+test('after a restore everything acts on what serves now', async () => {
+  const dataDir = mkdtempSync(join(tmpdir(), 'drover-test-server-'));
+  onTestFinished(() => rmSync(dataDir, { recursive: true, force: true }));
+  await using zk = await startTestServer({ dataDir });
+  await zk.load({ '/kept': 'x' });
+  const storage = zk.facts.storage!;
+  const { path } = (await storage.takeSnapshot!())!;
+  await zk.load({ '/gone': 'x' });
+  const { engine, persistence } = zk;
+
+  await storage.restore!(createReadStream(path));
+
+  expect([zk.engine === engine, zk.persistence === persistence]).toEqual([false, false]);
+  expect(zk.tree()).toEqual({ '/kept': 'x' });
+  await zk.load({ '/new': 'y' });
+  const client = await RawClient.connect(zk.port);
+  zk.failNext('exists', 'NO_AUTH');
+  expect(await client.err('exists', { path: '/new', watch: false })).toBe(-102);
+  expect(await client.err('create', { path: '/own', data: null, acl: open, flags: 1 })).toBe(0);
+  zk.delay(client.sessionId, 1_000);
+  const xid = client.send('exists', { path: '/', watch: false });
+  await vi.waitFor(() => expect(zk.log.at(-1)).toMatchObject({ xid, op: 'exists' }));
+  zk.clock.advance(1_000);
+  await client.reply(xid);
+  zk.pause(client.sessionId);
+  zk.resume(client.sessionId);
+  await zk.expire(client.sessionId);
+  await client.ended();
+  expect(zk.tree()).toEqual({ '/kept': 'x', '/new': 'y' });
+  const other = await RawClient.connect(zk.port);
+  zk.drop(other.sessionId);
+  await other.ended();
+});
+
+test('what is asked of a server that is closed is refused, and what it held can still be read', async () => {
+  const zk = await startTestServer();
+  await zk.load({ '/a': 'x' });
+  const id = zk.engine.sessions.create(10_000, 0).id;
+
+  await Promise.all([zk.close(), zk.close(), zk[Symbol.asyncDispose]()]);
+
+  const closed = 'the server is closed';
+  await expect(zk.load({ '/b': 'x' })).rejects.toThrow(closed);
+  await expect(zk.expire(1n)).rejects.toThrow(closed);
+  for (const act of ['drop', 'pause', 'resume'] as const) {
+    expect(() => zk[act](id)).toThrow('is on no link');
+  }
+  expect(() => zk.delay(id, 5)).toThrow('is on no link');
+  zk.clock.advance(60_000);
+  await zk.close();
+  expect(zk.tree()).toEqual({ '/a': 'x' });
+});
+
+test('fixtures that are being loaded when the server closes are refused from there on', async () => {
+  const zk = await startTestServer();
+  const loaded = zk.load({ '/a/b': 'x', '/c': 'x' });
+
+  const closed = zk.close();
+
+  await expect(loaded).rejects.toThrow('the server is closed');
+  await closed;
+  expect(zk.tree()).toEqual({ '/a': '' });
+});
+
+test('fixtures that a log fails under are refused with why', async () => {
+  const broken = {
+    append: () => Promise.reject(new Error('the disk is gone')),
+    close: async () => {},
+  };
+  await using zk = await startTestServer({ log: broken });
+
+  await expect(zk.load({ '/a': 'x' })).rejects.toThrow('the disk is gone');
+
+  expect((await zk.failed).message).toBe('the disk is gone');
+  await expect(zk.load({ '/a': 'x' })).rejects.toThrow('the server is closed');
+});
+
+test('a fixture finds again what somebody is about to delete', async () => {
+  const loaded = deferred<Promise<void>>();
+  await using zk = await startTestServer({
+    onRequest({ op }) {
+      // Behind the request itself, before it has landed.
+      if (op === 'delete') queueMicrotask(() => loaded.resolve(zk.load({ '/a/b': 'x' })));
+      return undefined;
+    },
+  });
+  await zk.load({ '/a': 'x' });
+  const client = await RawClient.connect(zk.port);
+
+  await client.ask('delete', { path: '/a', version: -1 });
+  await await loaded.promise;
+
+  expect(zk.tree()).toEqual({ '/a': '', '/a/b': 'x' });
+});
+
+test('an id that is none, as before a client is connected, is refused', async () => {
+  await using zk = await startTestServer();
+  const wanted = 'the id of a session is wanted, not undefined';
+
+  await expect(zk.expire(undefined as never)).rejects.toThrow(wanted);
+  expect(() => zk.drop(undefined as never)).toThrow(wanted);
 });
 
 test('fixtures that are loaded side by side leave each other alone', async () => {

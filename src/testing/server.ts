@@ -12,7 +12,6 @@ import {
   type ServerOptions,
   startServer,
 } from '../server/index.ts';
-import { noNode } from '../tree/index.ts';
 import { MovableClock } from './movable-clock.ts';
 
 /** A tree as plain data: a path and what the node holds. */
@@ -64,21 +63,32 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
       return forced ?? options.onRequest?.(request);
     },
   });
-  const { engine } = server;
   const linkOf = (sessionId: bigint): Connection => {
-    const link = engine.sessions.get(sessionId)?.connection;
+    const link = server.engine.sessions.get(checkedId(sessionId))?.connection;
     if (link === undefined) throw new Error(`session 0x${sessionId.toString(16)} is on no link`);
     return link;
   };
+  const checkServing = (): void => {
+    if (!server.engine.isServing) throw new Error('the server is closed');
+  };
   return {
     ...server,
+    // After a restore they are others.
+    get engine() {
+      return server.engine;
+    },
+    get persistence() {
+      return server.persistence;
+    },
     clock,
     log,
     async expire(sessionId) {
-      const session = engine.sessions.get(sessionId);
-      if (session !== undefined) engine.expire(session);
-      while (engine.sessions.get(sessionId) !== undefined) {
-        if (!engine.isServing) throw new Error('the server is closed');
+      checkServing();
+      for (;;) {
+        const session = server.engine.sessions.get(checkedId(sessionId));
+        if (session === undefined) return;
+        checkServing();
+        server.engine.expire(session);
         await setImmediate();
       }
     },
@@ -88,7 +98,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     delay: (sessionId, ms) => linkOf(sessionId).delay(ms),
     failNext: (op, code) => failing.push({ op, err: wireOf(code) }),
     tree() {
-      const { tree } = engine;
+      const { tree } = server.engine;
       const nodes: Record<string, string | null> = {};
       for (const node of tree.walk()) {
         const path = tree.nodes.pathOf(node);
@@ -107,11 +117,16 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
         for (let depth = 1; depth <= names.length; depth++) {
           const at = `/${names.slice(0, depth).join('/')}`;
           const isLast = depth === names.length;
-          if (engine.tree.find(at) !== noNode && !isLast) continue;
-          if (isLast) await engine.seed(at, data === null ? null : Buffer.from(data));
-          else await engine.seed(at, Buffer.alloc(0), { onlyMissing: true });
+          if (isLast) await server.engine.seed(at, data === null ? null : Buffer.from(data));
+          else await server.engine.seed(at, Buffer.alloc(0), { onlyMissing: true });
         }
       }
     },
   };
+}
+
+/** Who asks before there is a session would wait for nothing. */
+function checkedId(sessionId: unknown): bigint {
+  if (typeof sessionId === 'bigint') return sessionId;
+  throw new TypeError(`the id of a session is wanted, not ${sessionId}`);
 }
