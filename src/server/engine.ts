@@ -87,6 +87,9 @@ for (const name of Object.keys(ops) as OpName[]) {
   askable[code - firstCode] = { name, writes };
 }
 
+/** The same, by their names. */
+export const requestOps: readonly OpName[] = askable.flatMap((op) => op?.name ?? []);
+
 export class Engine implements Service {
   readonly tree: Tree;
   readonly watches = new Watches();

@@ -14,7 +14,7 @@ export {
 } from './config-keys.ts';
 export { optionsOf, wantsAdmin } from './config-options.ts';
 export { Connection, type Wire } from './connection.ts';
-export { Engine } from './engine.ts';
+export { Engine, requestOps } from './engine.ts';
 export { directoryFacts, type ServerFacts, type StorageFacts } from './facts.ts';
 export { answerWord, fourLetterWords, readWhitelist } from './four-letter-words.ts';
 export { defaultLimits, type LimitName, type Limits, limitsOf } from './limits.ts';

@@ -164,6 +164,7 @@ test('what is asked of a server that is closed is refused, and what it held can 
   const closed = 'the server is closed';
   await expect(zk.load({ '/b': 'x' })).rejects.toThrow(closed);
   await expect(zk.expire(1n)).rejects.toThrow(closed);
+  expect(() => zk.failNext('create', 'NO_NODE')).toThrow(closed);
   for (const act of ['drop', 'pause', 'resume'] as const) {
     expect(() => zk[act](id)).toThrow('is on no link');
   }
@@ -213,6 +214,33 @@ test('a fixture finds again what somebody is about to delete', async () => {
   await await loaded.promise;
 
   expect(zk.tree()).toEqual({ '/a': '', '/a/b': 'x' });
+});
+
+test.each([
+  ['get', 'NO_NODE', /no request is called "get": is getData.* meant/],
+  ['getDaat', 'NO_NODE', 'no request is called "getDaat": is getData meant?'],
+  ['createSession', 'NO_NODE', 'no request is called "createSession"'],
+  ['check', 'NO_NODE', 'no request is called "check"'],
+  ['nothing-like-it', 'NO_NODE', /there are .*create2/],
+  ['getData', 'NoNode', 'no error is called "NoNode": is NO_NODE meant?'],
+])('failNext(%j, %j), which would never come by, is refused', async (op, code, message) => {
+  await using zk = await startTestServer();
+
+  expect(() => zk.failNext(op as never, code as never)).toThrow(message);
+});
+
+test('an op that fails next does so in the form that tells a Stat, too', async () => {
+  await using zk = await startTestServer();
+  const client = await RawClient.connect(zk.port);
+  zk.failNext('create', 'NO_AUTH');
+  zk.failNext('getChildren', 'NO_NODE');
+  zk.failNext('create2', 'NODE_EXISTS');
+  const create = { path: '/a', data: null, acl: open, flags: 0 };
+
+  expect(await client.err('create2', create)).toBe(-102);
+  expect(await client.err('getChildren2', { path: '/', watch: false })).toBe(-101);
+  expect(await client.err('create', create)).toBe(0);
+  expect(await client.err('create2', create)).toBe(-110);
 });
 
 test('an id that is none, as before a client is connected, is refused', async () => {

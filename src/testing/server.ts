@@ -4,11 +4,13 @@
  */
 
 import { setImmediate } from 'node:timers/promises';
-import { type OpName, pathFault, wireOf, type ZkErrorCode } from '../protocol/index.ts';
+import { errorCodes, type OpName, pathFault, wireOf, type ZkErrorCode } from '../protocol/index.ts';
 import {
   type Connection,
+  nearest,
   type RequestSeen,
   type RunningServer,
+  requestOps,
   type ServerOptions,
   startServer,
 } from '../server/index.ts';
@@ -35,7 +37,10 @@ export interface TestServer extends RunningServer {
   resume(sessionId: bigint): void;
   /** Everything that is said to the session comes this much later. 0 ends it. */
   delay(sessionId: bigint, ms: number): void;
-  /** The next request of this op, whoever asks, is answered with the error and not done. */
+  /**
+   * The next request of this op, whoever asks, is answered with the error and not done. Ops are called as on
+   * the wire: `zk.get` is `getData`. `create` and `getChildren` are both of their kinds, those with a Stat too.
+   */
   failNext(op: OpName, code: ZkErrorCode): void;
   /** All nodes outside /zookeeper, as text. */
   tree(): Record<string, string | null>;
@@ -58,7 +63,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     onRequest(request) {
       log.push(request);
       if (log.length > logMax) log.splice(0, logMax / 10);
-      const at = failing.findIndex(({ op }) => op === request.op);
+      const at = failing.findIndex(({ op }) => op === request.op || `${op}2` === request.op);
       const forced = at === -1 ? undefined : failing.splice(at, 1)[0]!.err;
       return forced ?? options.onRequest?.(request);
     },
@@ -96,7 +101,12 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     pause: (sessionId) => linkOf(sessionId).stall(),
     resume: (sessionId) => linkOf(sessionId).unstall(),
     delay: (sessionId, ms) => linkOf(sessionId).delay(ms),
-    failNext: (op, code) => failing.push({ op, err: wireOf(code) }),
+    failNext(op, code) {
+      checkKnown('request', op, requestOps);
+      checkKnown('error', code, errorCodes);
+      checkServing();
+      failing.push({ op, err: wireOf(code) });
+    },
     tree() {
       const { tree } = server.engine;
       const nodes: Record<string, string | null> = {};
@@ -129,4 +139,14 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
 function checkedId(sessionId: unknown): bigint {
   if (typeof sessionId === 'bigint') return sessionId;
   throw new TypeError(`the id of a session is wanted, not ${sessionId}`);
+}
+
+/** For a name that nobody has, which would never come by. */
+function checkKnown(kind: string, name: string, known: readonly string[]): void {
+  if (known.includes(name)) return;
+  const longer = known.filter((each) => each.startsWith(name));
+  const near = longer.length > 0 ? longer : [nearest(name, known, 3) ?? []].flat();
+  const hint =
+    near.length > 0 ? `is ${near.join(', or ')} meant?` : `there are ${known.join(', ')}`;
+  throw new Error(`no ${kind} is called ${JSON.stringify(name)}: ${hint}`);
 }
