@@ -251,6 +251,48 @@ test('an id that is none, as before a client is connected, is refused', async ()
   expect(() => zk.drop(undefined as never)).toThrow(wanted);
 });
 
+test('a port that is left open is any that is free', async () => {
+  const [one, other] = [await startTestServer({ port: undefined }), await startTestServer()];
+
+  expect(one.port).toBeGreaterThan(0);
+  expect(one.port).not.toBe(2181);
+  await Promise.all([one.close(), other.close()]);
+});
+
+test('the log holds the last 10,000 requests', async () => {
+  await using zk = await startTestServer();
+  const client = await RawClient.connect(zk.port);
+  const ask = () => client.send('exists', { path: '/', watch: false });
+
+  const xids = client.atOnce(() => Array.from({ length: 10_010 }, ask));
+  await client.reply(xids.at(-1)!);
+
+  expect(zk.log).toHaveLength(10_000);
+  expect(zk.log.map(({ xid }) => xid)).toEqual(xids.slice(10));
+});
+
+test('what the root holds goes in and comes out, too', async () => {
+  await using zk = await startTestServer();
+
+  await zk.load({ '/': 'top', '/a': 'x' });
+
+  expect(zk.tree()).toEqual({ '/': 'top', '/a': 'x' });
+});
+
+test.each([
+  [5, 'number'],
+  [{ b: 'x' }, 'object'],
+  [undefined, 'undefined'],
+])('a fixture of %j is refused before anything is made', async (data, type) => {
+  await using zk = await startTestServer();
+
+  await expect(zk.load({ '/good': 'x', '/a': data as never })).rejects.toThrow(
+    `/a: text, bytes or null is wanted, not ${type}`,
+  );
+
+  expect(zk.tree()).toEqual({});
+});
+
 test('fixtures that are loaded side by side leave each other alone', async () => {
   await using zk = await startTestServer();
 

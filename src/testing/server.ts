@@ -42,7 +42,7 @@ export interface TestServer extends RunningServer {
    * the wire: `zk.get` is `getData`. `create` and `getChildren` are both of their kinds, those with a Stat too.
    */
   failNext(op: OpName, code: ZkErrorCode): void;
-  /** All nodes outside /zookeeper, as text. */
+  /** All nodes outside /zookeeper, as text; of the root only what it holds, if anything. */
   tree(): Record<string, string | null>;
   /** Makes these nodes and whichever are missing above them. */
   load(fixture: Fixture): Promise<void>;
@@ -55,14 +55,14 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
   const log: RequestSeen[] = [];
   const failing: { op: OpName; err: number }[] = [];
   const server = await startServer({
-    port: 0,
     ...options,
+    port: options.port ?? 0,
     limits: { connectionsPerAddressMax: 0, authFailuresMax: 0, ...options.limits },
     inMemory: true,
     clock,
     onRequest(request) {
       log.push(request);
-      if (log.length > logMax) log.splice(0, logMax / 10);
+      if (log.length > logMax) log.shift();
       const at = failing.findIndex(({ op }) => op === request.op || `${op}2` === request.op);
       const forced = at === -1 ? undefined : failing.splice(at, 1)[0]!.err;
       return forced ?? options.onRequest?.(request);
@@ -112,8 +112,9 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
       const nodes: Record<string, string | null> = {};
       for (const node of tree.walk()) {
         const path = tree.nodes.pathOf(node);
-        if (path === '/' || path === '/zookeeper' || path.startsWith('/zookeeper/')) continue;
-        nodes[path] = tree.nodes.dataOf(node)?.toString('utf8') ?? null;
+        const data = tree.nodes.dataOf(node);
+        if (path === '/zookeeper' || path.startsWith('/zookeeper/')) continue;
+        if (path !== '/' || data?.length) nodes[path] = data?.toString('utf8') ?? null;
       }
       return nodes;
     },
@@ -121,6 +122,9 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
       for (const path of Object.keys(fixture)) {
         const fault = pathFault(path);
         if (fault !== null) throw new Error(`${JSON.stringify(path)} is no path: ${fault}`);
+        const data: unknown = fixture[path];
+        if (data === null || typeof data === 'string' || data instanceof Uint8Array) continue;
+        throw new TypeError(`${path}: text, bytes or null is wanted, not ${typeof data}`);
       }
       for (const [path, data] of Object.entries(fixture)) {
         const names = path.split('/').slice(1);
