@@ -9,6 +9,7 @@
  * link), every node that is read gets a one-shot watch instead, and every list of children too.
  */
 
+import { setImmediate } from 'node:timers';
 import { type Client, isZkError, type WatchEvent } from '../client/index.ts';
 import { childOf, isWithin, nameOf } from '../protocol/index.ts';
 import type { CacheScope } from './cache.ts';

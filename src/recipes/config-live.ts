@@ -8,6 +8,7 @@
  * hear of what changed, and it begins again.
  */
 
+import { setImmediate } from 'node:timers';
 import { type Client, isZkError } from '../client/index.ts';
 import { childOf } from '../protocol/index.ts';
 import { type Clock, systemClock, type Timer } from '../support/index.ts';

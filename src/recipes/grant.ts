@@ -15,6 +15,7 @@
  */
 
 import { setMaxListeners } from 'node:events';
+import { setImmediate } from 'node:timers';
 import {
   type CallOptions,
   type Client,

@@ -8,6 +8,7 @@
  * next; one that finds bad memory ends the log too.
  */
 
+import { setImmediate } from 'node:timers';
 import { Writer } from '../jute/index.ts';
 import {
   CreateTxn,

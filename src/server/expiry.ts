@@ -7,6 +7,8 @@
  * there to be read.
  */
 
+import { performance } from 'node:perf_hooks';
+import { setImmediate, setTimeout } from 'node:timers';
 import type { Clock, Timer } from '../support/index.ts';
 import type { ServerSession, SessionLink, Sessions } from './sessions.ts';
 

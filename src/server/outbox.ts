@@ -7,6 +7,7 @@
  * no others speak; whether that has changed is looked at again every so many chunks.
  */
 
+import { setImmediate } from 'node:timers';
 import { wakefulness } from '../support/index.ts';
 import type { Connection } from './connection.ts';
 

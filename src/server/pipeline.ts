@@ -9,6 +9,7 @@
  * what came of the batch before it. The disk is at work meanwhile.
  */
 
+import { clearImmediate, setImmediate } from 'node:timers';
 import type { Clock } from '../support/index.ts';
 import type { Call } from './call.ts';
 import type { ServerStats } from './stats.ts';

@@ -3,6 +3,7 @@
  * (ContainerManager): looked for once in a while, never more of them in a minute than is said.
  */
 
+import { clearImmediate, setImmediate } from 'node:timers';
 import type { Clock, Timer } from '../support/index.ts';
 import { noNode, type Tree, ttlOfOwner } from '../tree/index.ts';
 

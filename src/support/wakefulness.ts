@@ -13,6 +13,7 @@
  */
 
 import { availableParallelism } from 'node:os';
+import { setImmediate } from 'node:timers';
 import { type Clock, systemClock } from './clock.ts';
 
 /** Far more than fit into a fraction of a millisecond, for a clock that somebody has stopped. */

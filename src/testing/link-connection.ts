@@ -7,6 +7,7 @@
  */
 
 import type { Socket } from 'node:net';
+import { clearImmediate, setImmediate } from 'node:timers';
 import { FrameSplitter } from '../jute/index.ts';
 import type { Timer } from '../support/index.ts';
 import { type Direction, directions, type FrameHook, type Rules } from './link-rules.ts';

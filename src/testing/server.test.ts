@@ -1,8 +1,11 @@
 import { createReadStream, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, onTestFinished, test, vi } from 'vitest';
+import { connect } from '../client/index.ts';
 import { deferred, systemClock } from '../support/index.ts';
+import { Link } from './link.ts';
 import { MovableClock } from './movable-clock.ts';
 import { RawClient } from './raw-client.ts';
 import { startTestServer } from './server.ts';
@@ -249,6 +252,29 @@ test('an id that is none, as before a client is connected, is refused', async ()
 
   await expect(zk.expire(undefined as never)).rejects.toThrow(wanted);
   expect(() => zk.drop(undefined as never)).toThrow(wanted);
+});
+
+test('server and client answer where a test has put fake timers in the place of all, and time is what these say', async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  await using zk = await startTestServer();
+  await zk.load({ '/a': 'x' });
+  await using client = await connect(zk.address, { renew: false });
+  await client.create('/own', { mode: 'ephemeral' });
+  const link = await Link.to({ host: zk.host, port: zk.port });
+  link.dribble();
+  await using slow = await connect(link.address);
+
+  expect(String((await slow.get('/a')).data)).toBe('x');
+  await slow.close();
+  await link.close();
+  expect(zk.tree()).toEqual({ '/a': 'x', '/own': '' });
+  zk.pause(client.sessionId!);
+  vi.advanceTimersByTime(60_000);
+  while (zk.engine.sessions.size > 0) await nextTurn();
+
+  expect(client.state.name).toBe('expired');
+  expect(zk.tree()).toEqual({ '/a': 'x' });
 });
 
 test('a port that is left open is any that is free', async () => {
