@@ -129,6 +129,18 @@ async function started(client: Client, port: number): Promise<Terminal> {
 }
 
 describe.skipIf(!hasPty)('in a terminal', () => {
+  test('a command beside a test server has a Ctrl-C from the terminal, and not from us as well', async () => {
+    const script = `
+      let interrupted = 0;
+      process.on('SIGINT', () => { interrupted += 1; });
+      process.on('SIGTERM', () => process.exit(40 + interrupted));
+      for (const signal of ['SIGINT', 'SIGTERM']) process.kill(process.ppid, signal);
+      setInterval(() => {}, 1_000);`;
+    const terminal = new Terminal(['test-server', '--', process.execPath, '-e', script]);
+
+    expect(await terminal.ended).toBe(40);
+  });
+
   test('Tab completes commands, flags and paths, fuzzily too', async () => {
     await using server = await startTestServer();
     const client = await connect(`127.0.0.1:${server.port}`);

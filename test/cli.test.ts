@@ -16,7 +16,7 @@ import { open } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import { connect, digestMd5 } from '../src/client/index.ts';
 import { certificates } from './certificates/certificates.ts';
 
@@ -585,6 +585,53 @@ test('test-server runs a command beside a server and ends as the command does', 
   expect(missing).toMatchObject({
     code: 2,
     err: "drover: no-such-command can't be run (ENOENT)\n",
+  });
+});
+
+/** Sends its parent one signal after the other, each when the one before has come back, and ends with the last. */
+const echo = (...signals: string[]) => `
+  const left = ${JSON.stringify(signals)};
+  const parent = process.ppid;
+  const next = () => left.length > 0 ? process.kill(parent, left[0]) : process.exit(7);
+  for (const signal of [...left]) {
+    process.on(signal, () => {
+      console.log('heard', signal);
+      if (signal === left[0]) left.shift();
+      next();
+    });
+  }
+  setInterval(() => process.ppid === parent || process.exit(), 20);
+  next();`;
+
+test('test-server hands on what would end it, and ends behind its command', async () => {
+  const signals = ['SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM'];
+  const command = ['node', '-e', echo(...signals)];
+
+  const { code, out } = await drover('test-server', '--', ...command);
+
+  expect([code, out]).toEqual([7, signals.map((signal) => `heard ${signal}\n`).join('')]);
+});
+
+test.each([
+  [['--', ''], 2, `"" can't be run (ERR_INVALID_ARG_VALUE)`],
+  [['-p', '', '--', 'true'], 2, '--port : a number up to 65535 is wanted'],
+  [['-p', '1.5', '--', 'true'], 2, '--port 1.5: a number up to 65535 is wanted'],
+])('test-server %j says in a sentence what is wrong', async (words, code, sentence) => {
+  expect(await drover('test-server', ...words)).toEqual({
+    ...{ code, out: '' },
+    err: `drover: ${sentence}\n`,
+  });
+});
+
+test('test-server on a port that is taken says so, and ends as serve does', async () => {
+  const other = createServer().listen(0, '127.0.0.1');
+  onTestFinished(() => void other.close());
+  await once(other, 'listening');
+  const { port } = other.address() as { port: number };
+
+  expect(await drover('test-server', '-p', String(port), '--', 'true')).toEqual({
+    ...{ code: 3, out: '' },
+    err: `drover: 127.0.0.1:${port} is taken by another program; choose another --port, or none for any that is free\n`,
   });
 });
 

@@ -4,13 +4,22 @@
  */
 
 import { type RunningServer, startServer } from '../server/index.ts';
+import { CommandError } from './exit-codes.ts';
 
-export function startPassingServer(port: number): Promise<RunningServer> {
-  return startServer({
-    port,
-    inMemory: true,
-    fourLetterWords: '*',
-    extendedTypesEnabled: true,
-    limits: { connectionsPerAddressMax: 0 },
-  });
+export async function startPassingServer(port: number): Promise<RunningServer> {
+  try {
+    return await startServer({
+      port,
+      inMemory: true,
+      fourLetterWords: '*',
+      extendedTypesEnabled: true,
+      limits: { connectionsPerAddressMax: 0 },
+    });
+  } catch (cause) {
+    const { code, syscall } = cause as NodeJS.ErrnoException;
+    if (syscall !== 'listen') throw cause;
+    const why = code === 'EADDRINUSE' ? 'is taken by another program' : `is not ours (${code})`;
+    const message = `127.0.0.1:${port} ${why}; choose another --port, or none for any that is free`;
+    throw new CommandError('address', message, { cause });
+  }
 }

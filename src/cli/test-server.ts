@@ -5,15 +5,22 @@
  * runs until it is stopped, its address on standard output.
  */
 
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { constants } from 'node:os';
 import type { OptionValues } from './command.ts';
 import { CommandError, exitCodes } from './exit-codes.ts';
+import { escaped } from './output.ts';
 import { startPassingServer } from './passing-server.ts';
+import { numberIn } from './within.ts';
+
+/** What would end us, and leave the command without its server. */
+const heeded = ['SIGTERM', 'SIGINT', 'SIGHUP', 'SIGQUIT'] as const;
+/** A terminal gives these to all that run at it: passed on they would come twice, and a second Ctrl-C means more. */
+const fromTerminal: ReadonlySet<NodeJS.Signals> = new Set(['SIGINT', 'SIGQUIT']);
 
 export async function testServer(args: readonly string[], options: OptionValues): Promise<number> {
-  const port = Number(options.port ?? 0);
+  const port = options.port === undefined ? 0 : numberIn(options.port);
   if (!Number.isInteger(port) || port < 0 || port > 65_535) {
     throw new CommandError('usage', `--port ${options.port}: a number up to 65535 is wanted`);
   }
@@ -25,21 +32,25 @@ export async function testServer(args: readonly string[], options: OptionValues)
     await Promise.race([once(process, 'SIGTERM'), once(process, 'SIGINT')]);
     return exitCodes.ok;
   }
-  const child = spawn(command, rest, {
-    stdio: 'inherit',
-    env: { ...process.env, ZK_SERVERS: server.address },
-  });
-  const forward = (signal: NodeJS.Signals) => child.kill(signal);
-  process.on('SIGTERM', forward);
-  process.on('SIGINT', forward);
+  const isAtTerminal = [process.stdin, process.stdout, process.stderr].some(({ isTTY }) => isTTY);
+  let child: ChildProcess | undefined;
+  const forward = (signal: NodeJS.Signals) => {
+    if (!isAtTerminal || !fromTerminal.has(signal)) child?.kill(signal);
+  };
+  for (const signal of heeded) process.on(signal, forward);
   try {
+    // Some of what can be wrong is thrown here, and some comes later.
+    child = spawn(command, rest, {
+      stdio: 'inherit',
+      env: { ...process.env, ZK_SERVERS: server.address },
+    });
     const [code, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null];
     return code ?? 128 + constants.signals[signal!];
   } catch (cause) {
     const reason = (cause as NodeJS.ErrnoException).code ?? 'unknown error';
-    throw new CommandError('usage', `${command} can't be run (${reason})`, { cause });
+    const name = command === '' ? '""' : escaped(command);
+    throw new CommandError('usage', `${name} can't be run (${reason})`, { cause });
   } finally {
-    process.off('SIGTERM', forward);
-    process.off('SIGINT', forward);
+    for (const signal of heeded) process.off(signal, forward);
   }
 }
