@@ -588,6 +588,15 @@ test('test-server runs a command beside a server and ends as the command does', 
   });
 });
 
+test('commands of ours beside a test server go to it', async () => {
+  const own = [process.execPath, '--import', tsx, join(root, 'src/cli/main.ts')];
+  const script = `"$@" create /made x && "$@" ls /`;
+
+  const { code, out } = await drover('test-server', '--', 'sh', '-c', script, 'sh', ...own);
+
+  expect([code, out]).toEqual([0, '/made\nmade\nzookeeper\n']);
+});
+
 /** Sends its parent one signal after the other, each when the one before has come back, and ends with the last. */
 const echo = (...signals: string[]) => `
   const left = ${JSON.stringify(signals)};

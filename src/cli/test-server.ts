@@ -1,8 +1,8 @@
 /**
  * `drover test-server -- npm test`: a server in memory for as long as a command runs.
  *
- * The command finds the address in ZK_SERVERS, and its exit code is ours. Without a command the server
- * runs until it is stopped, its address on standard output.
+ * The command finds the address in ZK_SERVERS, drover itself in DROVER_SERVER, and its exit code is ours.
+ * Without a command the server runs until it is stopped, its address on standard output.
  */
 
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -42,7 +42,7 @@ export async function testServer(args: readonly string[], options: OptionValues)
     // Some of what can be wrong is thrown here, and some comes later.
     child = spawn(command, rest, {
       stdio: 'inherit',
-      env: { ...process.env, ZK_SERVERS: server.address },
+      env: { ...process.env, ZK_SERVERS: server.address, DROVER_SERVER: server.address },
     });
     const [code, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null];
     return code ?? 128 + constants.signals[signal!];
