@@ -105,6 +105,8 @@ export class Connection implements Watcher {
   #late: Buffer[] = [];
   /** How many of these were due while the link was stalled. */
   #lateDue = 0;
+  /** It is to end, and is stalled. */
+  #isEnding = false;
   session: ServerSession<Connection> | undefined = undefined;
   ids: readonly Id[];
   /** Its connect request had the byte that says whether read-only will do; then the answer has it. */
@@ -255,15 +257,14 @@ export class Connection implements Watcher {
     this.#state = 'closing';
     this.#forgetWaiting();
     this.flush();
-    const end = () => {
-      this.#sendLate();
-      this.#end();
-    };
-    if (this.#delayMs > 0) this.#service.later(this.#delayMs, end);
-    else end();
+    if (this.#delayMs > 0) this.#service.later(this.#delayMs, () => this.#end());
+    else this.#end();
   }
 
   #end(): void {
+    this.#sendLate();
+    this.#isEnding = (this.#paused & pauses.test) !== 0;
+    if (this.#isEnding) return; // when it is heard again
     this.wire.end();
     if (this.#state === 'closed') return;
     this.#lingering = this.#service.later(lingerMs, () => this.close());
@@ -458,6 +459,7 @@ export class Connection implements Watcher {
     if (this.#lateDue > 0) this.#sendLate(this.#late[this.#lateDue - 1]);
     this.#lateDue = 0;
     this.flush();
+    if (this.#isEnding) this.#end();
   }
 
   delay(ms: number): void {

@@ -115,6 +115,37 @@ test('what is on its way to a link that is paused stays there', async () => {
   expect((await client.reply(xid)).err).toBe(0);
 });
 
+test('a link that is paused hears of its end when it is resumed', async () => {
+  await using zk = await startTestServer();
+  const client = await RawClient.connect(zk.port);
+  const xid = client.send('closeSession', {});
+  while (zk.log.length < 1) await new Promise(setImmediate);
+  zk.pause(client.sessionId);
+  while (zk.engine.sessions.size > 0) await new Promise(setImmediate);
+  expect(zk.engine.connections.size).toBe(1);
+
+  zk.resume(client.sessionId);
+
+  expect((await client.reply(xid)).err).toBe(0);
+  await client.ended();
+});
+
+test('a link that is slow and then paused hears of its end when it is resumed', async () => {
+  await using zk = await startTestServer();
+  const client = await RawClient.connect(zk.port);
+  zk.delay(client.sessionId, 1_000);
+  const xid = client.send('closeSession', {});
+  while (zk.engine.sessions.size > 0) await new Promise(setImmediate);
+  zk.pause(client.sessionId);
+  zk.clock.advance(2_000);
+  expect(zk.engine.connections.size).toBe(1);
+
+  zk.resume(client.sessionId);
+
+  expect((await client.reply(xid)).err).toBe(0);
+  await client.ended();
+});
+
 test('to expire a session of a server that is closed is an error, and does not wait for ever', async () => {
   const zk = await startTestServer();
   const client = await RawClient.connect(zk.port);

@@ -69,7 +69,9 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     },
   });
   const linkOf = (sessionId: bigint): Connection => {
-    const link = server.engine.sessions.get(checkedId(sessionId))?.connection;
+    const { sessions, connections } = server.engine;
+    const isLast = ({ session }: Connection) => session?.id === sessionId; // it is over, and not all is said
+    const link = sessions.get(checkedId(sessionId))?.connection ?? [...connections].find(isLast);
     if (link === undefined) throw new Error(`session 0x${sessionId.toString(16)} is on no link`);
     return link;
   };
