@@ -1,7 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterEach, expect, test, vi } from 'vitest';
+import { afterEach, expect, onTestFinished, test, vi } from 'vitest';
 import { realFileSystem } from './file-system.ts';
 
 const folders: string[] = [];
@@ -16,6 +16,17 @@ async function newFile() {
   folders.push(folder);
   return realFileSystem.open(join(folder, 'file'), 'create');
 }
+
+test('who syncs aside while a test has faked the timers waits for none of them', async () => {
+  const file = await newFile();
+  await file.write(Buffer.from('data'), 0);
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+
+  await file.sync('aside');
+
+  await file.close();
+});
 
 test.each([
   ['for as long as it took', 30, 30],
