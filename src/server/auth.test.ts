@@ -46,6 +46,39 @@ test.each([
   expect(new Auth().fixUp(acl, []) !== null).toBe(legal);
 });
 
+test.each([
+  ...([
+    ['ann', true],
+    ['ann@REALM', true],
+    ['zk/host@REALM', true],
+    ['a/b/c', true],
+    ['@', true],
+  ] as const),
+  ...([
+    ['', false],
+    ['a@b@c', false],
+    ['a/b/c@REALM', false],
+    ['zk@REALM/host', false],
+  ] as const),
+])('a SASL id %j is legal: %s', (id, legal) => {
+  const acl = [{ perms: 31, id: { scheme: 'sasl', id } }];
+
+  expect(new Auth({ extraSchemes: ['sasl'] }).fixUp(acl, []) !== null).toBe(legal);
+});
+
+test('the SASL user super is meant by every entry for a SASL user, and by no other', () => {
+  const auth = new Auth({ extraSchemes: ['sasl', 'x509'] });
+  const may = (user: string, scheme: string) =>
+    auth.permits([{ perms: 31, id: { scheme, id: 'bob' } }], 1, [{ scheme: 'sasl', id: user }]);
+
+  expect([may('super', 'sasl'), may('bob', 'sasl'), may('ann', 'sasl')]).toEqual([
+    true,
+    true,
+    false,
+  ]);
+  expect(may('super', 'x509')).toBe(false);
+});
+
 test('the open ACL is one and the same, so that it is known at a glance', () => {
   const acl = [{ perms: 31, id: { scheme: 'world', id: 'anyone' } }];
 

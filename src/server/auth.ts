@@ -54,7 +54,19 @@ const literal: Scheme = {
   user: asItIs,
 };
 
-export type ExtraScheme = 'sasl' | 'x509';
+/** As Apache has it: a user of this name is meant by every entry for a SASL user. */
+const saslSuper = 'super';
+
+const sasl: Scheme = {
+  ...literal,
+  // A user of DIGEST-MD5, or a principal of Kerberos: service/host@realm.
+  valid: (id) => id !== '' && (!id.includes('@') || /^[^/@]*(\/[^/@]*)?@[^/@]*$/.test(id)),
+  matches: (id, expression) => id === saslSuper || id === expression,
+};
+
+const extraSchemes = { sasl, x509: literal } as const satisfies Record<string, Scheme>;
+
+export type ExtraScheme = keyof typeof extraSchemes;
 
 export interface AuthOptions {
   /** `user:base64(sha1(user:password))` of who may do everything. */
@@ -92,7 +104,7 @@ export class Auth {
     this.#schemes = new Map<string, Scheme>([
       ['ip', ip],
       ...(options.digestSchemeEnabled === false ? [] : [['digest', digest] as const]),
-      ...(options.extraSchemes ?? []).map((name): [string, Scheme] => [name, literal]),
+      ...(options.extraSchemes ?? []).map((name): [string, Scheme] => [name, extraSchemes[name]]),
     ]);
   }
 
