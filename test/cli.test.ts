@@ -254,6 +254,19 @@ test('a folder is made with whatever is missing above it', async () => {
   expect(readdirSync(join(folder, 'a/b/c'))).toEqual(['version-2']);
 });
 
+test('with datadir.autocreate=false no data directory is made, and one that is there is served', async () => {
+  const args = ['--data', 'data', '-Dzookeeper.datadir.autocreate=false'];
+  const refused = await drover('serve', '-p', '0', ...args);
+
+  expect(refused).toMatchObject({
+    code: 4,
+    err: 'drover: data/version-2 is not there, and datadir.autocreate=false; make it, or name another folder with --data\n',
+  });
+  expect(readdirSync(folder)).toEqual([]);
+  mkdirSync(join(folder, 'data', 'version-2'), { recursive: true });
+  await serve(...args).ready();
+});
+
 test('a directory in use by another server is refused', async () => {
   const first = serve('--data', 'data');
   await first.ready();

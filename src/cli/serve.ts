@@ -8,7 +8,7 @@
  */
 
 import { appendFileSync, readdirSync, readFileSync, statSync, watch } from 'node:fs';
-import { dirname, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import type { RunningConsole } from '../console/index.ts';
 import {
   type AdminServer,
@@ -227,6 +227,13 @@ function checkDataDir(config: ServerConfig): void {
   for (const folder of given) {
     if (folder === undefined) continue;
     const status = statusOf(folder);
+    const versionFolder = join(folder, 'version-2');
+    if (!config.must('datadir.autocreate') && statusOf(versionFolder) === undefined) {
+      throw new CommandError(
+        'data',
+        `${versionFolder} is not there, and datadir.autocreate=false; make it, or name another folder with --data`,
+      );
+    }
     if (status === undefined) {
       refuseAnothersName(folder);
       continue;

@@ -58,6 +58,7 @@ const blank = '127.0.0.1';
 const apache = {
   'dataDir':                 { kind: 'text', default: './drover-data', about: 'snapshots, and logs where dataLogDir is not named. Apache has no default' },
   'dataLogDir':              { kind: 'text', about: 'logs, best on a disk of their own' },
+  'datadir.autocreate':      { kind: 'flag', default: 'true', about: '`false` refuses to start where dataDir or dataLogDir has no `version-2`' },
   'clientPort':              { kind: 'int',  default: '2181', about: '0 takes any that is free' },
   'clientPortAddress':       { kind: 'text', default: '127.0.0.1', blank, about: 'Apache listens everywhere; here that needs drover.insecureBind, or authentication' },
   'secureClientPort':        { kind: 'int',  about: 'where TLS is spoken' },
@@ -73,7 +74,7 @@ const apache = {
   'snapshot.compression.method': { kind: 'text', default: '', about: '`gz`, or nothing; `snappy` is read and not written' },
   'autopurge.snapRetainCount': { kind: 'int', default: '3', about: 'snapshots to keep, at least 3' },
   'autopurge.purgeInterval': { kind: 'int',  default: '0', about: 'hours; 0 never purges' },
-  'fsync.warningthresholdms': { kind: 'int', default: '1000', about: 'milliseconds; a batch that takes the log longer is told and counted' },
+  'fsync.warningthresholdms': { kind: 'int', default: '1000', property: 'fsync.warningthresholdms', about: 'milliseconds; a batch that takes the log longer is told and counted' },
   'forceSync':               { kind: 'text', default: 'yes', about: '`no` acknowledges what a loss of power takes away again' },
   'digest.enabled':          { kind: 'flag', about: 'a digest over the tree is kept, logged with each transaction and checked; on, unless nothing is kept on disk' },
   'enforceQuota':            { kind: 'flag', default: 'false', about: 'hard limits of quotas act, and what is beyond a soft one is told in the log' },
@@ -109,6 +110,8 @@ const apache = {
   'enforce.auth.enabled':    { kind: 'flag', default: 'false', about: 'refuses who has not authenticated by one of enforce.auth.schemes' },
   'enforce.auth.schemes':    { kind: 'text', about: '`sasl`, `digest`, `x509`, `ip`, with commas between' },
   'login.config':            { kind: 'text', property: 'java.security.auth.login.config', about: 'a JAAS file with a `Server` section of DigestLoginModule' },
+  'sasl.serverconfig':       { kind: 'text', default: 'Server', about: 'the section of it' },
+  'SASLAuthenticationProvider.superPassword': { kind: 'text', secret: true, about: 'of the SASL user `super`, whatever the file of users says' },
 
   'ssl.keyStore.location':   { kind: 'text', about: 'key and certificates, in PEM or PKCS#12. JKS is refused, with how to convert it' },
   'ssl.keyStore.type':       { kind: 'text', about: '`PEM` or `PKCS12`; told by the name where it is missing' },
@@ -179,7 +182,9 @@ export const inertKeys: Readonly<Record<string, string>> = {
     ...['quorum.auth.server.saslLoginContext', 'quorum.auth.serverRequireSasl'],
     ...['quorum.cnxn.threads.size', 'quorumCnxnTimeoutMs', 'quorumListenOnAllIPs', 'sslQuorum'],
     ...['sslQuorumReloadCertFiles', 'standaloneEnabled', 'syncEnabled', 'tcpKeepAlive'],
-    ...['readonlymode.enabled', 'db.autocreate', 'enableEagerACLCheck'],
+    ...['readonlymode.enabled', 'db.autocreate', 'enableEagerACLCheck', 'forceSnapshotSync'],
+    ...['leader.ackLoggingFrequency', 'leaderConnectDelayDuringRetryMs'],
+    ...['observerMaster.sizeLimit', 'snapshotSizeFactor'],
   ]),
   ...reasons('one server has nobody to wait for', ['initLimit', 'syncLimit']),
   ...reasons(threads, [
@@ -229,6 +234,7 @@ export const inertKeys: Readonly<Record<string, string>> = {
   ]),
   ...reasons(https, [
     ...['admin.forceHttps', 'admin.needClientAuth', 'admin.portUnification', 'admin.idleTimeout'],
+    ...['admin.httpVersion'],
   ]),
   ...reasons('keys are read by Node and OpenSSL', [
     ...['fips-mode', 'ssl.context.supplier.class', 'ssl.handshakeDetectionTimeoutMillis'],
@@ -244,14 +250,30 @@ export const inertKeys: Readonly<Record<string, string>> = {
   ]),
   ...reasons('there is no Kerberos on the server', [
     ...['kerberos.canonicalizeHostNames', 'kerberos.removeHostFromPrincipal'],
-    ...['kerberos.removeRealmFromPrincipal'],
+    ...['kerberos.removeRealmFromPrincipal', 'kerberos.minReLoginTimeMs', 'kinit'],
+    ...['requireKerberosConfig', 'security.auth_to_local', 'jaasLoginRenew'],
   ]),
+  ...reasons('clients alone do that', [
+    ...['client.secure', 'clientCnxnSocket', 'disableAutoWatchReset', 'request.timeout'],
+    ...['sasl.client', 'sasl.client.canonicalize.hostname', 'sasl.client.username'],
+    ...['sasl.clientconfig', 'server.principal', 'server.realm'],
+  ]),
+  ...reasons('who is meant by an ACL stands in it', ['letAnySaslUserDoX']),
+  ...reasons('requests are not counted by their paths', [
+    ...['pathStats.delay', 'pathStats.enabled', 'pathStats.initialDelay', 'pathStats.maxDepth'],
+    ...['pathStats.sampleRate', 'pathStats.slotCapacity', 'pathStats.slotDuration'],
+    ...['pathStats.topPathMax'],
+  ]),
+  ...reasons('there is no JMX', ['jmx.log4j.disable', 'jmx.log4j.mbean']),
+  ...reasons('buffers grow as they are needed', ['intBufferStartingSizeBytes']),
   ...reasons('addresses are those of sockets', ['IPAuthenticationProvider.usexforwardedfor']),
   ...reasons('lines go to drover.auditFile or to the log', ['audit.impl.class']),
   ...reasons('logs without a snapshot are told from a lost snapshot by their zxids', [
     ...['snapshot.trust.empty'],
   ]),
-  ...reasons('it is always written', ['serializeLastProcessedZxid.enabled']),
+  ...reasons('it is always written', [
+    ...['serializeLastProcessedZxid.enabled', 'closeSessionTxn.enabled'],
+  ]),
   ...reasons('it follows from jute.maxbuffer', ['jute.maxbuffer.extrasize']),
   ...reasons('old TTL nodes are not told from ephemeral ones', ['emulate353TTLNodes']),
   ...reasons('logs are cut by snapCount', ['snapSizeLimitInKb', 'txnLogSizeLimitInKb']),
@@ -270,6 +292,10 @@ export const refusedKeys: Readonly<Record<string, { values: RegExp; why: string 
   'ssl.crl': { values: /^true$/i, why: 'lists of revoked certificates are not read' },
   'ssl.ocsp': { values: /^true$/i, why: 'OCSP is not asked' },
   'client.portUnification': { values: /^true$/i, why: 'plain text and TLS have a port each' },
+  requireClientAuthScheme: {
+    values: /./,
+    why: 'no server reads it any more; sessionRequireClientSASLAuth=true is what it was for',
+  },
   'ssl.authProvider': { values: /^(?!x509$)/, why: 'only x509 is known' },
 };
 

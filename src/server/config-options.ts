@@ -187,10 +187,17 @@ function usersOf(config: ServerConfig): Users | undefined {
     const code = (cause as NodeJS.ErrnoException).code ?? 'unknown error';
     throw new ConfigError(`${file} can't be read (${code})`, { cause });
   }
-  if (own !== undefined) return readUsers(text, file);
-  // Apache starts without a Server section and lets nobody in by SASL. A file that holds something, but
-  // not that, is more likely a mistake; an empty one says that nobody is meant.
-  return text.trim() === '' ? new Map() : readJaas(text, file);
+  const users = own !== undefined ? readUsers(text, file) : jaasUsers(config, text, file);
+  const superPassword = config.get('SASLAuthenticationProvider.superPassword');
+  return superPassword ? new Map([...users, ['super', superPassword]]) : users;
+}
+
+/**
+ * Apache starts without a Server section and lets nobody in by SASL. A file that holds something, but not
+ * that, is more likely a mistake; an empty one says that nobody is meant.
+ */
+function jaasUsers(config: ServerConfig, text: string, file: string): Users {
+  return text.trim() === '' ? new Map() : readJaas(text, file, config.must('sasl.serverconfig'));
 }
 
 function requiredOf(config: ServerConfig, hasSasl: boolean): readonly string[] | undefined {

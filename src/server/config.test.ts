@@ -1,9 +1,12 @@
-import { readFileSync } from 'node:fs';
-import { resolve } from 'node:path';
-import { describe, expect, test } from 'vitest';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { DigestMd5Client } from '../protocol/index.ts';
 import { readConfig, variableOf } from './config.ts';
 import { appliedKeys, inertKeys, refusedKeys } from './config-keys.ts';
 import { optionsOf, wantsAdmin } from './config-options.ts';
+import type { Connection } from './connection.ts';
 import { defaultLimits, limitsOf } from './limits.ts';
 import { readProperties } from './properties.ts';
 import { readJaas, readUsers } from './users.ts';
@@ -122,10 +125,26 @@ describe('a zoo.cfg', () => {
     expect(() => optionsOf(readConfig(file(nobody)))).toThrow(/lets nobody in/);
   });
 
+  test.each([
+    ...[
+      'forceSnapshotSync',
+      'snapshotSizeFactor',
+      'observerMaster.sizeLimit',
+      'closeSessionTxn.enabled',
+    ],
+    ...['pathStats.enabled', 'jmx.log4j.disable', 'kinit', 'jaasLoginRenew', 'sasl.client'],
+    ...['clientCnxnSocket', 'intBufferStartingSizeBytes', 'admin.httpVersion', 'letAnySaslUserDoX'],
+  ])('with %s, which the manual of Apache does not list, is taken with a warning', (key) => {
+    expect(readConfig(file(`${key}=1`)).warnings).toEqual([
+      expect.stringContaining(`zoo.cfg line 1: ${key} has no effect: `),
+    ]);
+  });
+
   test('that asks for protection which is not there is refused', () => {
     for (const line of ['ssl.crl=true', 'ssl.ocsp=true', 'client.portUnification=true']) {
       expect(refusal(line)).toThrow("can't be had");
     }
+    expect(refusal('requireClientAuthScheme=sasl')).toThrow('sessionRequireClientSASLAuth=true');
     expect(readConfig(file('ssl.crl=false')).warnings).toEqual([]);
   });
 });
@@ -160,6 +179,17 @@ describe('sources', () => {
     expect(config.get('jute.maxbuffer')).toBe(2 ** 21);
     expect(config.get('login.config')).toBe('jaas.conf');
     expect(config.warnings).toEqual(["-Dx.y is no property of ZooKeeper's"]);
+  });
+
+  test('of Java may lack the prefix where Apache reads them without it', () => {
+    const config = readConfig({
+      javaArguments: ['fsync.warningthresholdms=50', 'readonlymode.enabled=true'],
+    });
+
+    expect(config.get('fsync.warningthresholdms')).toBe(50);
+    expect(config.warnings).toEqual([
+      '-Dreadonlymode.enabled: readonlymode.enabled has no effect: only servers of an ensemble do that',
+    ]);
   });
 
   test('a variable that is nearly one of ours is asked about', () => {
@@ -318,6 +348,29 @@ describe('users', () => {
     expect(() =>
       readJaas('Server { com.sun.security.auth.module.Krb5LoginModule required; };', 'j'),
     ).toThrow('only DigestLoginModule');
+  });
+
+  test('come from the section that is named, and super may have a password elsewhere', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'drover-jaas-'));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    const jaas = join(folder, 'jaas.conf');
+    const module = 'org.apache.zookeeper.server.auth.DigestLoginModule required';
+    writeFileSync(
+      jaas,
+      `Server { ${module} user_a="1"; };\nOther { ${module} user_super="2"; };\n`,
+    );
+    const javaArguments = [
+      ...[`java.security.auth.login.config=${jaas}`, 'zookeeper.sasl.serverconfig=Other'],
+      'zookeeper.SASLAuthenticationProvider.superPassword=canary',
+    ];
+    const config = readConfig({ javaArguments });
+    const { sasl } = optionsOf(config);
+
+    expect(String(config)).not.toContain('canary');
+    const client = new DigestMd5Client({ username: 'super', password: 'canary' });
+    const link = {} as Connection;
+    const { token } = sasl!.step(link, null)!;
+    expect(sasl!.step(link, client.step(token!))!.ids).toEqual([{ scheme: 'sasl', id: 'super' }]);
   });
 
   test('or from a list of our own, whose mistakes are told without its secrets', () => {
