@@ -334,6 +334,23 @@ test('listening beyond this machine needs authentication, or a flag', async () =
   expect((await allowed.ready()).address).toMatch(/^0\.0\.0\.0:/);
 });
 
+test('the port of TLS is told, and missed, by its own address', async () => {
+  writeFileSync(join(folder, 'server.pem'), certificates.server.key + certificates.server.cert);
+  writeFileSync(join(folder, 'ca.pem'), certificates.ca);
+  const args = (address: string) => [
+    ...['serve', '--in-memory', '-p', '0', '--set', 'secureClientPort=0'],
+    ...['--set', 'ssl.keyStore.location=server.pem', '--set', 'ssl.trustStore.location=ca.pem'],
+    ...['--set', `secureClientPortAddress=${address}`],
+  ];
+  const server = new Drover(args('localhost'));
+  await server.says(/ready in/);
+  const nowhere = await drover(...args('nobody.invalid'));
+
+  expect(server.out).toMatch(/^ {2}clients {2}127\.0\.0\.1:\d+\n {2}TLS {6}localhost:\d+$/m);
+  expect(nowhere.code).toBe(3);
+  expect(nowhere.err).toMatch(/^drover: .*nobody\.invalid/m);
+});
+
 test('in memory and without fsync it says so loudly', async () => {
   const memory = serve('--in-memory');
   const unsafe = serve('--unsafe-no-fsync');

@@ -75,7 +75,7 @@ async function untilTold(
     const metrics = await metricsServerOf(config, server);
     if (metrics !== undefined) closers.unshift(() => metrics.close());
     const metricsUrl =
-      metrics && `http://${config.must('metricsProvider.httpHost')}:${metrics.port}/metrics`;
+      metrics && `http://${at(config.must('metricsProvider.httpHost'), metrics.port)}/metrics`;
     const web = await consoleOf(context, server, flags, consolePort, metricsUrl);
     if (web !== undefined) closers.unshift(() => web.close());
     const reloading = reloadCertificates(config, server, hangUps);
@@ -417,6 +417,9 @@ interface Beside {
   readonly web: RunningConsole | undefined;
 }
 
+/** As clients write it. */
+const at = (host: string, port: number) => `${host.includes(':') ? `[${host}]` : host}:${port}`;
+
 function sayReady(
   config: ServerConfig,
   server: RunningServer,
@@ -449,15 +452,17 @@ function sayReady(
     `  clients  ${server.address}${server.securePort === server.port ? ' (TLS)' : ''}`,
     ...(server.securePort === undefined || server.securePort === server.port
       ? []
-      : [`  TLS      ${server.host}:${server.securePort}`]),
+      : [
+          `  TLS      ${at(config.get('secureClientPortAddress') ?? server.host, server.securePort)}`,
+        ]),
     `  data     ${dataDir ?? 'in memory: nothing is kept'}`,
     ...(dataLogDir === null ? [] : [`  logs     ${dataLogDir}`]),
     ...(admin === undefined
       ? []
-      : [`  admin    http://${admin.host}:${admin.port}${config.must('admin.commandURL')}`]),
+      : [`  admin    http://${at(admin.host, admin.port)}${config.must('admin.commandURL')}`]),
     ...(metrics === undefined
       ? []
-      : [`  metrics  http://${config.must('metricsProvider.httpHost')}:${metrics.port}/metrics`]),
+      : [`  metrics  http://${at(config.must('metricsProvider.httpHost'), metrics.port)}/metrics`]),
     ...(web === undefined ? [] : [`  console  ${web.url}`]),
     `  ready in ${readyMs} ms; Ctrl-C stops (process ${process.pid})`,
   ];
@@ -591,20 +596,21 @@ function asCommandError(error: unknown, config?: ServerConfig): unknown {
     const advice = salvageAdvice(error, config?.must('drover.salvage') ?? false);
     return new CommandError('data', `${error.message}${advice}`, { cause: error });
   }
-  const { code, syscall, path, address, port } = error as NodeJS.ErrnoException & {
+  const { code, syscall, path, address, port, hostname } = error as NodeJS.ErrnoException & {
     address?: string;
     port?: number;
+    hostname?: string;
   };
   if (syscall === 'listen' || syscall === 'getaddrinfo') {
-    const at = port === undefined ? (address ?? '') : `${address}:${port}`;
+    const where = port === undefined ? (address ?? hostname ?? '') : at(address ?? '', port);
     const key = config?.must('clientPort') === port ? '--port' : 'its key in the configuration';
     const messages: Record<string, string> = {
-      EADDRINUSE: `${at} is taken by another program; stop that one, or choose another port with ${key}`,
-      EACCES: `${at} may not be listened on by this user; choose a port above 1023 with ${key}`,
-      EADDRNOTAVAIL: `${at} is no address of this machine; choose one with --address`,
-      ENOTFOUND: `${config?.must('clientPortAddress')} has no address; choose one with --address`,
+      EADDRINUSE: `${where} is taken by another program; stop that one, or choose another port with ${key}`,
+      EACCES: `${where} may not be listened on by this user; choose a port above 1023 with ${key}`,
+      EADDRNOTAVAIL: `${where} is no address of this machine; choose one with --address`,
+      ENOTFOUND: `${where} has no address; choose one with --address`,
     };
-    const message = messages[code ?? ''] ?? `can't listen on ${at} (${code})`;
+    const message = messages[code ?? ''] ?? `can't listen on ${where} (${code})`;
     return new CommandError('address', message, { cause: error });
   }
   if (code !== undefined && fileCodes.has(code)) {

@@ -11,7 +11,7 @@
 
 import { defaultLimits, type LimitName } from './limits.ts';
 
-export type KeyKind = 'text' | 'int' | 'flag';
+export type KeyKind = 'text' | 'int' | 'flag' | 'address';
 
 export interface AppliedKey {
   readonly kind: KeyKind;
@@ -21,8 +21,6 @@ export interface AppliedKey {
   readonly property?: string;
   /** Never shown. */
   readonly secret?: boolean;
-  /** What an empty text stands for, where it does not stand for itself. */
-  readonly blank?: string;
   /** The default where there is a file, if it is another one: a file is read as Apache reads it. */
   readonly fileDefault?: string;
 }
@@ -51,18 +49,15 @@ const own = {
   'drover.logLevel':     { kind: 'text', default: 'warn', about: 'silent, error, warn, info or debug' },
 } as const satisfies Record<string, AppliedKey>;
 
-/** Java takes an empty address for this one, Node for all there are. */
-const blank = '127.0.0.1';
-
 // biome-ignore format: a table is read down its columns
 const apache = {
   'dataDir':                 { kind: 'text', default: './drover-data', about: 'snapshots, and logs where dataLogDir is not named. Apache has no default' },
   'dataLogDir':              { kind: 'text', about: 'logs, best on a disk of their own' },
   'datadir.autocreate':      { kind: 'flag', default: 'true', about: '`false` refuses to start where dataDir or dataLogDir has no `version-2`' },
   'clientPort':              { kind: 'int',  default: '2181', about: '0 takes any that is free' },
-  'clientPortAddress':       { kind: 'text', default: '127.0.0.1', blank, about: 'Apache listens everywhere; here that needs drover.insecureBind, or authentication' },
+  'clientPortAddress':       { kind: 'address', default: '127.0.0.1', about: 'Apache listens everywhere; here that needs drover.insecureBind, or authentication' },
   'secureClientPort':        { kind: 'int',  about: 'where TLS is spoken' },
-  'secureClientPortAddress': { kind: 'text', blank, about: 'as clientPortAddress' },
+  'secureClientPortAddress': { kind: 'address', about: 'as clientPortAddress' },
   'tickTime':                { kind: 'int',  default: '2000', fileDefault: '3000', about: 'milliseconds; sessions last 2 to 20 of them. Where a file names none it is 3000, as with Apache' },
   'minSessionTimeout':       { kind: 'int',  default: '-1', about: 'milliseconds; -1 is 2 ticks' },
   'maxSessionTimeout':       { kind: 'int',  default: '-1', about: 'milliseconds; -1 is 20 ticks' },
@@ -87,7 +82,7 @@ const apache = {
   'znode.container.maxNeverUsedIntervalMs': { kind: 'int', default: '0', property: 'znode.container.maxNeverUsedIntervalMs', about: 'a container that never had a child goes after this; 0 keeps it' },
 
   'admin.enableServer':      { kind: 'flag', about: 'on as soon as another admin key is there; Apache has it on' },
-  'admin.serverAddress':     { kind: 'text', default: '127.0.0.1', blank, about: 'Apache listens everywhere' },
+  'admin.serverAddress':     { kind: 'address', default: '127.0.0.1', about: 'Apache listens everywhere' },
   'admin.serverPort':        { kind: 'int',  default: '8080', about: '0 takes any that is free' },
   'admin.commandURL':        { kind: 'text', default: '/commands', about: 'where the commands are' },
   'admin.snapshot.enabled':  { kind: 'flag', default: 'false', about: 'who may do everything with `/` may fetch a snapshot; Apache has it on' },
@@ -95,7 +90,7 @@ const apache = {
   'admin.rateLimiterIntervalInMS': { kind: 'int', default: '300000', about: 'milliseconds from one such snapshot, or one such restore, to the next' },
 
   'metricsProvider.className': { kind: 'text', about: 'a name with `Prometheus` in it switches `/metrics` on' },
-  'metricsProvider.httpHost': { kind: 'text', default: '127.0.0.1', blank, about: 'Apache listens everywhere' },
+  'metricsProvider.httpHost': { kind: 'address', default: '127.0.0.1', about: 'Apache listens everywhere' },
   'metricsProvider.httpPort': { kind: 'int',  default: '7000', about: '0 takes any that is free' },
   'metricsProvider.exportJvmInfo': { kind: 'flag', default: 'true', about: 'metrics of the process, here of Node' },
 

@@ -23,7 +23,7 @@ export function optionsOf(config: ServerConfig): ServerOptions {
   if (sasl !== undefined) extraSchemes.push('sasl');
   if (tls !== undefined) extraSchemes.push('x509');
   const options: { readonly [K in keyof ServerOptions]?: ServerOptions[K] | undefined } = {
-    ...listening(config, tls, requiredSchemes !== undefined),
+    ...listening(config, tls, provesWho(requiredSchemes)),
     ...persisting(config),
     tickTimeMs: config.must('tickTime'),
     minSessionTimeoutMs: orUndefined(config.must('minSessionTimeout')),
@@ -61,6 +61,10 @@ export function wantsAdmin(config: ServerConfig): boolean {
 }
 
 const orUndefined = (ms: number) => (ms === -1 ? undefined : ms);
+
+/** Everybody has an address: who may prove that alone proves nothing. */
+const provesWho = (schemes: readonly string[] | undefined) =>
+  schemes !== undefined && !schemes.includes('ip');
 
 function listening(
   config: ServerConfig,

@@ -280,6 +280,27 @@ describe('options', () => {
     ).toMatchObject({ host: '::', requiredSchemes: ['digest', 'x509'] });
   });
 
+  test('do not take an address, which everybody has, for a proof of who somebody is', () => {
+    const open = 'clientPortAddress=0.0.0.0\nenforce.auth.enabled=true\nenforce.auth.schemes=';
+    expect(() => options(`${open}ip`)).toThrow('--insecure-bind');
+    expect(() => options(`${open}digest,ip`)).toThrow('--insecure-bind');
+    expect(options(`${open}ip\ndrover.insecureBind=true`)).toMatchObject({
+      requiredSchemes: ['ip'],
+    });
+  });
+
+  test('take an IPv6 address in brackets, too, as Java does', () => {
+    expect(options('clientPortAddress=[::1]')).toMatchObject({ host: '::1' });
+    expect(readConfig(file('admin.serverAddress=[::]')).get('admin.serverAddress')).toBe('::');
+    expect(() => options('clientPortAddress=[::]')).toThrow('listening on :: would');
+  });
+
+  test('refuse an address for TLS where nobody would listen', () => {
+    expect(() => options('secureClientPortAddress=127.0.0.1')).toThrow(
+      /^zoo\.cfg line 1: secureClientPortAddress without secureClientPort/,
+    );
+  });
+
   test('refuse authentication that could never succeed', () => {
     expect(() => options('sessionRequireClientSASLAuth=true')).toThrow('SASL users');
     expect(() => options('enforce.auth.enabled=true')).toThrow('needs enforce.auth.schemes');
@@ -296,7 +317,7 @@ test.each(['dataDir=', 'dataLogDir='])('%j is refused, and not the current folde
 
 test('an empty address is loopback, as in Java, and not all there are', () => {
   const environment = { DROVER_CLIENT_PORT_ADDRESS: '', DROVER_METRICS_PROVIDER_HTTP_HOST: '' };
-  const text = 'admin.serverAddress=\nsecureClientPortAddress= \n';
+  const text = 'admin.serverAddress=\nsecureClientPortAddress= \nsecureClientPort=1\n';
 
   const config = readConfig({ ...file(text), environment });
 

@@ -42,7 +42,7 @@ type ValueOf<K extends ConfigKey> = (typeof appliedKeys)[K] extends { kind: 'int
   ? number
   : (typeof appliedKeys)[K] extends { kind: 'flag' }
     ? boolean
-    : (typeof appliedKeys)[K] extends { kind: 'text' }
+    : (typeof appliedKeys)[K] extends { kind: 'text' | 'address' }
       ? string
       : number;
 
@@ -70,7 +70,7 @@ export class ServerConfig {
     const spec: AppliedKey = appliedKeys[key];
     const given = this.#given.get(key);
     const otherwise = (this.#hasFile ? spec.fileDefault : undefined) ?? spec.default;
-    const text = (given?.value === '' ? spec.blank : undefined) ?? given?.value ?? otherwise;
+    const text = given?.value ?? otherwise;
     return text === undefined ? undefined : (parsed(key, spec, text, given?.origin) as ValueOf<K>);
   }
 
@@ -215,6 +215,9 @@ function parsed(
   switch (spec.kind) {
     case 'text':
       return text;
+    case 'address':
+      // Java takes an empty one for this, Node for all there are; and brackets as URLs have them.
+      return text === '' ? '127.0.0.1' : text.replace(/^\[(.*:.*)\]$/, '$1');
     case 'int': {
       // Java takes hexadecimal for jute.maxbuffer, and nowhere else; it harms nowhere.
       if (!/^[+-]?\d{1,15}$|^0x[0-9a-fA-F]{1,8}$/.test(text)) throw wrong('a whole number');
@@ -252,6 +255,12 @@ function check(config: ServerConfig): void {
   range('znode.container.maxPerMinute', 1, 0x7fff_ffff);
   for (const name of Object.keys(defaultLimits) as LimitName[]) {
     range(`drover.limits.${name}`, 0, Number.MAX_SAFE_INTEGER);
+  }
+  if (config.isGiven('secureClientPortAddress') && !config.isGiven('secureClientPort')) {
+    const origin = config.originOf('secureClientPortAddress');
+    throw new ConfigError(
+      `${origin}: secureClientPortAddress without secureClientPort: nobody would listen there`,
+    );
   }
   for (const key of ['dataDir', 'dataLogDir'] as const) {
     if (config.get(key) === '') throw new ConfigError(`${config.originOf(key)}: ${key} is empty`);
