@@ -198,16 +198,6 @@ test('where nothing is whole to go on from, who salvages is not told to salvage'
   expect(salvaged.err).toMatch(/there is nothing whole to go on from: restore a backup\n$/);
 });
 
-test('logs may have a folder below the data’s, made before the first start', async () => {
-  mkdirSync(join(folder, 'data', 'logs'), { recursive: true });
-
-  const server = serve('--data', 'data', '--data-log', 'data/logs');
-  await server.ready();
-  server.child.kill('SIGTERM');
-
-  expect((await server.ended).code).toBe(0);
-});
-
 test('what recovery gave up is said, also by a server that then finds its port taken', async () => {
   const first = serve('--data', 'data');
   const client = await connect(String((await first.ready()).address));
@@ -265,6 +255,18 @@ test('with datadir.autocreate=false no data directory is made, and one that is t
   expect(readdirSync(folder)).toEqual([]);
   mkdirSync(join(folder, 'data', 'version-2'), { recursive: true });
   await serve(...args).ready();
+});
+
+test('the folder of the logs may be ready within that of the data, and that within it', async () => {
+  mkdirSync(join(folder, 'data', 'log'), { recursive: true });
+  mkdirSync(join(folder, 'log', 'deep', 'data'), { recursive: true });
+  const within = serve('--data', 'data', '--data-log', 'data/log');
+  const around = serve('--data', 'log/deep/data', '--data-log', 'log');
+  await Promise.all([within.ready(), around.ready()]);
+
+  mkdirSync(join(folder, 'else', 'logs'), { recursive: true });
+  const { code } = await drover('serve', '-p', '0', '--data', 'else', '--data-log', 'else/log');
+  expect(code).toBe(4);
 });
 
 test('a directory in use by another server is refused', async () => {

@@ -8,7 +8,7 @@
  */
 
 import { appendFileSync, readdirSync, readFileSync, statSync, watch } from 'node:fs';
-import { dirname, join, resolve } from 'node:path';
+import { dirname, join, resolve, sep } from 'node:path';
 import type { RunningConsole } from '../console/index.ts';
 import {
   type AdminServer,
@@ -222,10 +222,10 @@ const apacheFiles =
 /** A home folder, say, is no data directory; who points at one has mistyped. */
 function checkDataDir(config: ServerConfig): void {
   if (config.must('drover.inMemory')) return;
-  const given = [config.get('dataDir'), config.get('dataLogDir')];
-  const folders = given.filter((folder) => folder !== undefined).map((folder) => resolve(folder));
-  for (const folder of given) {
-    if (folder === undefined) continue;
+  const folders = [config.must('dataDir'), config.get('dataLogDir')].filter(
+    (one) => one !== undefined,
+  );
+  for (const folder of folders) {
     const status = statusOf(folder);
     const versionFolder = join(folder, 'version-2');
     if (!config.must('datadir.autocreate') && statusOf(versionFolder) === undefined) {
@@ -242,9 +242,8 @@ function checkDataDir(config: ServerConfig): void {
       throw new CommandError('data', `${folder} is no folder; name one with --data`);
     }
     const names = readdirOrFail(folder);
-    const isOwn = (name: string) =>
-      folders.includes(resolve(folder, name)) || apacheFiles.test(name);
-    const foreign = names.find((name) => !isOwn(name));
+    const isOurs = (name: string) => folders.some((one) => isWithin(one, join(folder, name)));
+    const foreign = names.find((name) => !apacheFiles.test(name) && !isOurs(name));
     if (foreign !== undefined && !names.includes('version-2')) {
       throw new CommandError(
         'data',
@@ -253,6 +252,10 @@ function checkDataDir(config: ServerConfig): void {
     }
   }
 }
+
+/** Logs may lie in a folder of the data directory, and the other way round. */
+const isWithin = (path: string, folder: string) =>
+  `${resolve(path)}${sep}`.startsWith(`${resolve(folder)}${sep}`);
 
 /** Apache reads a zoo.cfg as Latin-1: what is `dä` to us is `dÃ¤` there. To start empty would lose all. */
 function refuseAnothersName(folder: string): void {

@@ -59,7 +59,7 @@ async function makeFolder(fs: FileSystem, parent: string, name: string): Promise
       await fs.makeFolder(path);
       continue;
     }
-    const status = (await fs.status(path === parent ? await fs.realPath(path) : path))!;
+    const status = (await fs.status(path === parent ? await leadsTo(fs, path) : path))!;
     if (path === folder && !status.isFolder) {
       const what = 'it is no folder, or a link to one, which is not followed';
       throw new StorageError('UNSAFE_DIRECTORY', what, { file: path });
@@ -69,6 +69,18 @@ async function makeFolder(fs: FileSystem, parent: string, name: string): Promise
     }
   }
   await fs.syncFolder(parent);
+}
+
+async function leadsTo(fs: FileSystem, path: string): Promise<string> {
+  try {
+    return await fs.realPath(path);
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== 'ENOENT') throw cause;
+    throw new StorageError('UNSAFE_DIRECTORY', 'it is a link that leads nowhere', {
+      file: path,
+      cause,
+    });
+  }
 }
 
 /** By one name where it is one folder: it is locked once. */

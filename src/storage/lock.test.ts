@@ -138,6 +138,14 @@ describe('a directory', () => {
     await expect(openDirectory({ dataDir })).rejects.toMatchObject({ code: 'IN_USE' });
   });
 
+  test('is refused where it is a link to nothing', async () => {
+    symlinkSync(join(dir, 'nothing'), join(dir, 'astray'));
+
+    const opening = openDirectory({ dataDir: join(dir, 'astray') });
+
+    await expect(opening).rejects.toThrow(/leads nowhere.*astray/);
+  });
+
   test('that anybody may write to is refused', async () => {
     mkdirSync(join(dir, 'version-2'));
     chmodSync(join(dir, 'version-2'), 0o777);
