@@ -400,6 +400,41 @@ test('a log that can not be written ends the server with a code, and says what i
   expect(certain).toBeGreaterThanOrEqual(acknowledged);
 });
 
+/** Has Node say so when the snapshot is to be read, and never come to an end with it. */
+const endlessSnapshot = `
+  import fs from 'node:fs/promises';
+  import { syncBuiltinESMExports } from 'node:module';
+  const { open } = fs;
+  fs.open = (path, ...rest) => {
+    if (!/snapshot\\.0$/.test(path)) return open(path, ...rest);
+    process.stderr.write('reading\\n');
+    return new Promise(() => setInterval(() => {}, 1_000));
+  };
+  syncBuiltinESMExports();`;
+
+test.each(['SIGTERM', 'SIGINT'] as const)(
+  '%s ends a server that still reads its files, which are as they were',
+  async (signal) => {
+    const first = serve('--data', 'data');
+    await first.ready();
+    first.child.kill('SIGKILL');
+    await first.ended;
+    const module = `data:text/javascript,${encodeURIComponent(endlessSnapshot)}`;
+    const reading = new Drover(['serve', '-p', '0', '--json', '--data', 'data'], {
+      NODE_OPTIONS: `--import=${module}`,
+    });
+    await reading.says(/^reading$/m);
+    reading.child.kill(signal);
+
+    expect(await reading.ended).toMatchObject({
+      code: 0,
+      out: '',
+      err: `reading\ndrover: ${signal}: ending; what is on disk was still being read\n`,
+    });
+    await serve('--data', 'data').ready();
+  },
+);
+
 test('a second Ctrl-C ends it at once', async () => {
   const server = serve('--in-memory');
   const { address } = await server.ready();

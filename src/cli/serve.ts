@@ -67,7 +67,14 @@ async function untilTold(
   const audit = auditOf(config);
   const stop = signalled(); // from now on: who sees that we are ready may stop us at once
   const hangUps = new HangUps();
-  const server = await begin(config, logger, audit);
+  const begun = await Promise.race([stop, begin(config, logger, audit)]);
+  if ('signal' in begun) {
+    // A large log takes minutes to read, and nobody was served so far: there is nothing to let land.
+    tell(`${begun.signal}: ending; what is on disk was still being read`);
+    await logger.flush();
+    process.exit(exitCodes.ok);
+  }
+  const server = begun;
   const closers: (() => Promise<void>)[] = [() => server.close()];
   try {
     const admin = await adminOf(config, server, logger);
