@@ -13,7 +13,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { open } from 'node:fs/promises';
-import { createServer } from 'node:net';
+import { createServer, connect as dial } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
@@ -399,6 +399,38 @@ test('a log that can not be written ends the server with a code, and says what i
   const certain = BigInt(/certainly on disk has zxid (0x[0-9a-f]+)/.exec(err)![1]!);
   expect(certain).toBeGreaterThanOrEqual(acknowledged);
 });
+
+test.runIf(existsSync('/proc/self/limits'))(
+  'links are no more than the files that a process may open leave room for: its next log needs one',
+  async () => {
+    const script = 'ulimit -n 128; exec "$@"';
+    const few = spawn(
+      'sh',
+      [
+        ...['-c', script, 'sh', process.execPath, '--import', tsx, join(root, 'src/cli/main.ts')],
+        ...['serve', '-p', '0', '--json', '--set', 'snapCount=10', '--set', 'maxClientCnxns=0'],
+      ],
+      { cwd: folder, env: { PATH: process.env.PATH! }, stdio: ['ignore', 'pipe', 'pipe'] },
+    );
+    running.add(few);
+    few.once('exit', () => running.delete(few));
+    const [line] = await once(few.stdout, 'data');
+    const { address } = JSON.parse(String(line));
+    const client = await connect(address);
+    const port = Number(address.split(':')[1]);
+    const links = Array.from({ length: 150 }, () => dial(port, '127.0.0.1'));
+    const ends = links.map((link) => once(link.resume(), 'close').catch(() => {}));
+    await Promise.race(ends);
+
+    for (let i = 0; i < 40; i++) await client.create(`/n${i}`);
+
+    expect(links.some((link) => !link.destroyed)).toBe(true);
+    for (const link of links) link.destroy();
+    await client.close();
+    const [warned] = await once(few.stderr, 'data');
+    expect(String(warned)).toContain('"openFilesMax":128');
+  },
+);
 
 /** Has Node say so when the snapshot is to be read, and never come to an end with it. */
 const endlessSnapshot = `

@@ -12,18 +12,22 @@ import type { Engine } from './engine.ts';
 
 export class Door {
   readonly #current: () => Engine;
+  /** Files that this process may open for them, whatever the limit is. */
+  readonly #room: number;
   readonly #perAddress = new Map<string, number>();
   #count = 0;
 
-  constructor(current: () => Engine) {
+  constructor(current: () => Engine, room = Infinity) {
     this.#current = current;
+    this.#room = room;
   }
 
   /** Counts a link of this address. Returns what is to be called at its end; undefined for one too many. */
   enter(address: string): (() => void) | undefined {
     const { connectionsMax, connectionsPerAddressMax } = this.#current().limits;
     const before = this.#perAddress.get(address) ?? 0;
-    if (this.#count >= connectionsMax || before >= connectionsPerAddressMax) return undefined;
+    const most = Math.min(connectionsMax, this.#room);
+    if (this.#count >= most || before >= connectionsPerAddressMax) return undefined;
     this.#count += 1;
     this.#perAddress.set(address, before + 1);
     return () => {

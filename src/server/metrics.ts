@@ -6,9 +6,9 @@
  * process with one thread stands in `unmeasured`, and is not shown: a zero would say that it was fast.
  */
 
-import { readdirSync, readFileSync } from 'node:fs';
 import { printable } from '../protocol/index.ts';
 import { directoryBytes, requestLatency, type ServerFacts, type StorageTally } from './facts.ts';
+import { openFiles, openFilesMax } from './open-files.ts';
 import { quotaSums } from './quota-sums.ts';
 import { type Latency, latencyBoundsMs, Tally } from './stats.ts';
 
@@ -313,26 +313,4 @@ export class Double {
   toString(): string {
     return Number.isInteger(this.value) ? this.value.toFixed(1) : String(this.value);
   }
-}
-
-/** -1 where the system does not say. */
-function openFiles(): number {
-  try {
-    return readdirSync('/proc/self/fd').length;
-  } catch {
-    return -1;
-  }
-}
-
-let filesMax: number | undefined;
-
-function openFilesMax(): number {
-  try {
-    filesMax ??= Number(
-      /^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1] ?? -1,
-    );
-  } catch {
-    filesMax = -1;
-  }
-  return filesMax;
 }

@@ -19,6 +19,7 @@ import { Door, UnsecuredLinks } from './door.ts';
 import { Engine } from './engine.ts';
 import { directoryFacts, RestoreStats, type ServerFacts, type StorageFacts } from './facts.ts';
 import { answerWord, readWhitelist } from './four-letter-words.ts';
+import { openFilesMax, roomForLinks } from './open-files.ts';
 import type { ServerOptions } from './options.ts';
 import { openPersistence, type Persistence } from './persistence.ts';
 import { Reaper } from './reaper.ts';
@@ -56,6 +57,9 @@ interface Life {
   readonly persistence: Persistence | undefined;
   stop(): Promise<void>;
 }
+
+/** Less room than for so many is told. */
+const fewLinks = 1_000;
 
 export async function startServer(options: ServerOptions = {}): Promise<RunningServer> {
   const { host = '127.0.0.1', tls } = options;
@@ -213,7 +217,15 @@ export async function startServer(options: ServerOptions = {}): Promise<RunningS
     },
   };
 
-  const door = new Door(() => life.engine);
+  const room = roomForLinks();
+  if (room < Math.min(life.engine.limits.connectionsMax, fewLinks)) {
+    const fields = { openFilesMax: openFilesMax(), links: room };
+    options.logger?.warn(
+      fields,
+      'this process may open few files, and takes fewer links: ulimit -n',
+    );
+  }
+  const door = new Door(() => life.engine, room);
   const servers: Server[] = [];
   const onBug = (error: unknown) =>
     life.engine.fail(error instanceof Error ? error : new Error(`${error}`));
