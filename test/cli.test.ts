@@ -432,6 +432,11 @@ test.runIf(existsSync('/proc/self/limits'))(
   },
 );
 
+/** For a process in which Node does otherwise than it would. */
+const withModule = (source: string) => ({
+  NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(source)}`,
+});
+
 /** Has Node say so when the snapshot is to be read, and never come to an end with it. */
 const endlessSnapshot = `
   import fs from 'node:fs/promises';
@@ -451,10 +456,8 @@ test.each(['SIGTERM', 'SIGINT'] as const)(
     await first.ready();
     first.child.kill('SIGKILL');
     await first.ended;
-    const module = `data:text/javascript,${encodeURIComponent(endlessSnapshot)}`;
-    const reading = new Drover(['serve', '-p', '0', '--json', '--data', 'data'], {
-      NODE_OPTIONS: `--import=${module}`,
-    });
+    const args = ['serve', '-p', '0', '--json', '--data', 'data'];
+    const reading = new Drover(args, withModule(endlessSnapshot));
     await reading.says(/^reading$/m);
     reading.child.kill(signal);
 
@@ -617,6 +620,31 @@ for (const how of ['on SIGHUP', 'when their file is replaced']) {
     await Promise.all([before.close(), after.close()]);
   });
 }
+
+/** As where others on the machine watch as much as may be watched. */
+const unwatchable = `
+  import fs from 'node:fs';
+  import { syncBuiltinESMExports } from 'node:module';
+  fs.watch = (path) => {
+    throw Object.assign(new Error('no watch'), { code: 'ENOSPC', syscall: 'watch', path });
+  };
+  syncBuiltinESMExports();`;
+
+test('where files can not be watched a server starts all the same, and SIGHUP is heeded', async () => {
+  writeFileSync(join(folder, 'server.pem'), certificates.server.key + certificates.server.cert);
+  const server = new Drover(
+    [
+      ...['serve', '-p', '0', '--json', '--in-memory', '--set', 'secureClientPort=0'],
+      ...['--set', 'ssl.keyStore.location=server.pem', '--set', 'ssl.clientAuth=none'],
+      ...['--set', 'client.certReload=true'],
+    ],
+    withModule(unwatchable),
+  );
+  await server.ready();
+  await server.says(/certificates can't be watched \(ENOSPC\): only SIGHUP has them/);
+  server.child.kill('SIGHUP');
+  await server.says(/certificates were read again/);
+});
 
 test('a SIGHUP that comes while a server starts does not end it, and is heeded once it runs', async () => {
   const pem = join(folder, 'server.pem');

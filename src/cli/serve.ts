@@ -7,7 +7,14 @@
  * certain and ends with a code that a supervisor takes for a failure.
  */
 
-import { appendFileSync, readdirSync, readFileSync, statSync, watch } from 'node:fs';
+import {
+  appendFileSync,
+  type FSWatcher,
+  readdirSync,
+  readFileSync,
+  statSync,
+  watch,
+} from 'node:fs';
 import { dirname, join, resolve, sep } from 'node:path';
 import type { RunningConsole } from '../console/index.ts';
 import {
@@ -547,12 +554,20 @@ function reloadCertificates(
     reload();
   };
   // Folders, not files: a file that is replaced by another is watched no more.
-  const watchers = [...new Set(files.map((file) => dirname(resolve(file))))].map((folder) =>
-    watch(folder, () => {
-      clearTimeout(timer);
-      timer = setTimeout(look, settleMs);
-    }),
-  );
+  const watchers: FSWatcher[] = [];
+  const unwatched = ({ code }: NodeJS.ErrnoException) =>
+    tell(`certificates can't be watched (${code}): only SIGHUP has them read again`);
+  try {
+    for (const folder of new Set(files.map((file) => dirname(resolve(file))))) {
+      const watcher = watch(folder, () => {
+        clearTimeout(timer);
+        timer = setTimeout(look, settleMs);
+      });
+      watchers.push(watcher.on('error', unwatched));
+    }
+  } catch (error) {
+    unwatched(error as Error); // as where others on the machine watch all that may be; Apache goes on, too
+  }
   return {
     close() {
       clearTimeout(timer);
