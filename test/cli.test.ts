@@ -687,6 +687,42 @@ test('an audit log that nobody reads any more is told, and the server goes on', 
   await client.close();
 });
 
+test('an audit log that nobody reads takes a bounded room, and no longer to end; who reads on has the rest', async () => {
+  execFileSync('mkfifo', [join(folder, 'out')]);
+  const main = join(root, 'src/cli/main.ts');
+  const args = ['serve', '--in-memory', '-p', '0', '--set', 'audit.enable=true'];
+  const script = 'exec "$@" > out';
+  const shell = ['-c', script, 'sh', process.execPath, '--import', tsx, main, ...args];
+  const server = spawn('sh', shell, { cwd: folder, env: { PATH: process.env.PATH! } });
+  running.add(server);
+  let err = '';
+  server.stderr.on('data', (chunk) => {
+    err += chunk;
+  });
+  const ended = once(server, 'exit');
+  void ended.then(() => running.delete(server));
+  const out = await open(join(folder, 'out'), 'r');
+  const read = async () => (await out.read(Buffer.alloc(65_536))).buffer.toString('latin1');
+  let said = '';
+  while (!said.includes('Ctrl-C stops')) said += (await read()).replaceAll('\0', '');
+  const client = await connect(/clients +(\S+)/.exec(said)![1]!);
+  await client.create('/a');
+  const write = () => Promise.all(Array.from({ length: 100 }, () => client.set('/a', '')));
+  const told = /standard output can't be written \(EAGAIN\); the server goes on without/;
+
+  for (let i = 0; i < 200 && !told.test(err); i++) await write();
+  expect(err).toMatch(told);
+  while (!/is written again, and lacks \d+ lines/.test(err)) {
+    await Promise.all([read(), client.set('/a', '')]);
+  }
+  while (err.match(new RegExp(told, 'g'))?.length !== 2) await write();
+  await client.close();
+  server.kill('SIGTERM');
+
+  expect(await ended).toEqual([0, null]);
+  await out.close();
+});
+
 test('a JKS store is refused with how to convert it', async () => {
   writeFileSync(join(folder, 'server.jks'), 'x');
 

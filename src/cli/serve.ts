@@ -44,6 +44,10 @@ import { within } from './within.ts';
 
 /** A server that does not drain by then is ended anyway; its log is whole all the same. */
 const drainTimeoutMs = 10_000;
+/** What nobody has read of its output by then, from when all is closed, is given up. */
+const unreadTimeoutMs = 1_000;
+/** So many bytes of an audit log wait for who reads standard output; then no more do until they are gone. */
+const unreadBytesMax = 1024 * 1024;
 /** By then the first links have made Node load what it needs for them: what it brings compiled is good for its own flags alone. */
 const settledAfterMs = 50;
 
@@ -106,12 +110,10 @@ async function untilTold(
   audit?.serverStops();
   if ('failed' in end) {
     tell(stoppedMessage(end.failed, server));
-    await bounded(close(closers));
-    return exitCodes.stopped;
+    return bounded(close(closers), exitCodes.stopped);
   }
   tell(`${end.signal}: closing; once more ends at once`);
-  await bounded(close(closers));
-  return exitCodes.ok;
+  return bounded(close(closers), exitCodes.ok);
 }
 
 /** What can wait until the first links are served. */
@@ -133,15 +135,19 @@ async function close(closers: readonly (() => Promise<void>)[]): Promise<void> {
   for (const each of closers) await each();
 }
 
-async function bounded(work: Promise<void>): Promise<void> {
-  const late = new Promise<void>((done) => {
-    setTimeout(() => {
-      tell(`did not close in ${drainTimeoutMs} ms; ending anyway`);
-      done();
-      process.exit(exitCodes.bug);
-    }, drainTimeoutMs).unref();
-  });
-  await Promise.race([work, late]);
+async function bounded(work: Promise<void>, code: number): Promise<number> {
+  const late = setTimeout(() => {
+    tell(`did not close in ${drainTimeoutMs} ms; ending anyway`);
+    process.exit(exitCodes.bug);
+  }, drainTimeoutMs).unref();
+  try {
+    await work;
+  } finally {
+    clearTimeout(late);
+  }
+  // An audit log on standard output that nobody reads would keep the process.
+  setTimeout(() => process.exit(code), unreadTimeoutMs).unref();
+  return code;
 }
 
 // ── before ────────────────────────────────────────────────────────────────────────────────────────
@@ -307,6 +313,7 @@ function auditOf(config: ServerConfig): BoundAudit | undefined {
   if (!config.must('audit.enable')) return undefined;
   const file = config.get('drover.auditFile') ?? '-';
   let gone: Error | undefined; // a pipe tells later, and for good
+  let isUnread = false;
   if (file === '-') {
     process.stdout.on('error', (error) => {
       gone = error;
@@ -315,6 +322,8 @@ function auditOf(config: ServerConfig): BoundAudit | undefined {
   const append = (text: string) => {
     if (file === '-') {
       if (gone !== undefined) throw gone;
+      isUnread = process.stdout.writableLength > (isUnread ? 0 : unreadBytesMax);
+      if (isUnread) throw Object.assign(new Error('nobody reads it'), { code: 'EAGAIN' });
       process.stdout.write(text);
     } else appendFileSync(file, text, { mode: 0o600 });
   };
