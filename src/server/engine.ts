@@ -8,39 +8,28 @@
  */
 
 import { ProtocolError, Reader, readInt } from '../jute/index.ts';
-import {
-  anyVersion,
-  type DigestHalves,
-  digestText,
-  errorCodeOf,
-  type Id,
-  type MultiPart,
-  type OpName,
-  openAcl,
-  ops,
-  printable,
-  type TxnBody,
-  wireOf,
-  ZkError,
-} from '../protocol/index.ts';
+import { type Id, type OpName, ops, type TxnBody, wireOf } from '../protocol/index.ts';
 import { type Clock, type Logger, silentLogger, type Timer } from '../support/index.ts';
 import { type Applied, ownerKind, Tree } from '../tree/index.ts';
 import { isLoopback } from './addresses.ts';
-import { Auth, superId } from './auth.ts';
+import { askableOf } from './askable.ts';
+import { Auth } from './auth.ts';
 import { AuthAttempts } from './auth-attempts.ts';
-import { type Asked, Call } from './call.ts';
+import type { Asked, Call } from './call.ts';
 import { Connection, type Service, type Wire } from './connection.ts';
 import { Expiry } from './expiry.ts';
 import { Gathering } from './gathering.ts';
 import { Handshake } from './handshake.ts';
 import { type Limits, limitsOf } from './limits.ts';
-import { hexId, rateLimited } from './log-lines.ts';
-import { prepareMulti } from './multi.ts';
+import { rateLimited } from './log-lines.ts';
+import { Moment } from './moment.ts';
+import { NowAndThen } from './now-and-then.ts';
 import type { EngineOptions } from './options.ts';
 import { Outbox } from './outbox.ts';
 import { Outlook } from './outlook.ts';
+import { OwnWrites } from './own-writes.ts';
 import { Pipeline } from './pipeline.ts';
-import { type OverQuota, Prepare } from './prepare.ts';
+import { Prepare } from './prepare.ts';
 import { Proofs } from './proofs.ts';
 import { namespaceOf } from './quota-sums.ts';
 import { ReadCall } from './read-call.ts';
@@ -51,44 +40,13 @@ import { ServerStats } from './stats.ts';
 import type { Frame } from './turns.ts';
 import { memoryLog } from './txn-log.ts';
 import { Watches } from './watches.ts';
+import { WriteLine } from './write-line.ts';
 import { decodeAndPrepare } from './writes.ts';
 
 type Session = ServerSession<Connection>;
 
 const marshallingErr = wireOf('MARSHALLING_ERROR');
 const quotaErr = wireOf('QUOTA_EXCEEDED');
-
-const unknownMs = -1;
-
-/** In one multi, when a session's nodes are more than its end can name. */
-const deletedAheadMax = 1_000;
-/** What stands around a path in a txn, at most: its length, and as part of a multi type and length. */
-const pathHeadBytes = 12;
-const pathBytes = (path: string) => Buffer.byteLength(path) + pathHeadBytes;
-
-/** How often a slow disk is told of, and a quota that is exceeded. */
-const saidEveryMs = 10_000;
-
-/** An op that a link may ask for, found by its number. */
-interface Askable {
-  readonly name: OpName;
-  readonly writes: boolean;
-}
-
-/** The numbers of ops, from closeSession's -11 on, are places in a list from here. */
-const firstCode = -16;
-
-/** Ops that a link may ask for. `check` alone is none: it lives in a multi (Request.isValid). */
-const askable: (Askable | undefined)[] = [];
-for (const name of Object.keys(ops) as OpName[]) {
-  if (['check', 'createSession', 'auth', 'sasl'].includes(name)) continue;
-  const { code, writes } = ops[name];
-  while (askable.length <= code - firstCode) askable.push(undefined);
-  askable[code - firstCode] = { name, writes };
-}
-
-/** The same, by their names. */
-export const requestOps: readonly OpName[] = askable.flatMap((op) => op?.name ?? []);
 
 export class Engine implements Service {
   readonly tree: Tree;
@@ -114,20 +72,15 @@ export class Engine implements Service {
   readonly #outbox: Outbox;
   readonly #gathering = new Gathering();
   readonly #barriers = new Set<Connection>();
-  /** Whoever waits for a fixture. */
-  readonly #seeding = new Set<(error: Error) => void>();
-  #zxid: number;
-  /** When the chunk at hand came in, or the batch at hand was durable. */
-  #nowMs: number;
-  /** The same moment by the calendar: what a txn says of when it was. Below 0 until the first one asks. */
-  #wallMs = unknownMs;
+  readonly #moment: Moment;
+  readonly #nowAndThen: NowAndThen;
+  readonly #line: WriteLine;
+  readonly #own: OwnWrites;
   /** Of events so far, with their lengths. */
   #toldBytes = 0;
   /** Reads of the chunk at hand that were answered at once. */
   #answered = 0;
   #stopped = false;
-  #slowSaidMs = -Infinity;
-  #quotaSaidMs = -Infinity;
   /** The disk is nearly full. Sessions come and go all the same: whoever reads needs one. */
   refusesWrites = false;
   #onFailed: (error: Error) => void = () => {};
@@ -137,7 +90,8 @@ export class Engine implements Service {
     this.#options = options;
     this.#clock = clock;
     this.#logger = rateLimited(options.logger ?? silentLogger, clock);
-    this.#nowMs = clock.nowMs();
+    this.#moment = new Moment(clock);
+    this.#nowAndThen = new NowAndThen(this.#logger, this.#moment);
     this.#outbox = new Outbox({
       flushed: (connection) => this.#drain(connection),
       failed: (error) => this.fail(error),
@@ -149,21 +103,24 @@ export class Engine implements Service {
         extendedTypes: options.extendedTypesEnabled ?? false,
         digest: options.digestEnabled ?? false,
       });
-    this.#zxid = this.tree.lastZxid;
     this.auth = new Auth(options);
     this.authAttempts = new AuthAttempts(this.limits);
     this.stats = new ServerStats(clock.wallMs(), options.slowAppendMs);
     this.#outlook = new Outlook(this.tree);
     this.#prepare = new Prepare(this.tree, this.#outlook, this.auth, {
       enforceQuota: options.enforceQuota ?? false,
-      overQuota: (over) => this.#overQuota(over),
+      overQuota: (over) => {
+        if (over.isHard) this.stats.quotaExceeded(namespaceOf(over.path));
+        this.#nowAndThen.overQuota(over);
+      },
       reconfigEnabled: options.reconfigEnabled ?? false,
       limits: this.limits,
     });
     this.#reads = new Reads(this.tree, this.watches, this.auth, this.limits);
     this.sessions = new Sessions(tickTimeMs, firstSessionId(options.serverId ?? 1, clock.wallMs()));
     // A restart gives every session a full timeout again: its client may have been waiting for us.
-    for (const [id, timeoutMs] of this.tree.sessions) this.sessions.add(id, timeoutMs, this.#nowMs);
+    const { nowMs } = this.#moment;
+    for (const [id, timeoutMs] of this.tree.sessions) this.sessions.add(id, timeoutMs, nowMs);
     this.#adoptOwners(options.maxSessionTimeoutMs);
     this.#handshake = new Handshake(
       this.tree,
@@ -183,15 +140,25 @@ export class Engine implements Service {
     });
     this.#pipeline = new Pipeline(options.log ?? memoryLog, clock, this.stats, {
       batchBegun: (nowMs) => {
-        this.#nowMs = nowMs;
-        this.#wallMs = unknownMs;
+        this.#moment.begin(nowMs);
         this.tree.batchBegun();
       },
       committed: (call) => this.#committed(call),
       batchDone: () => this.#batchDone(),
       isGathering: (nowMs) => this.#gathering.isOn(nowMs),
-      slow: (tookMs, txns) => this.#slowLog(tookMs, txns),
+      slow: (tookMs, txns) => this.#nowAndThen.slowLog(tookMs, txns, this.stats.slowAppends),
       failed: (error) => this.fail(error),
+    });
+    const { tree, watches, sessions, stats, limits } = this;
+    const outlook = this.#outlook;
+    const parts = { tree, outlook, stats };
+    this.#line = new WriteLine({
+      ...parts,
+      ...{ watches, sessions, moment: this.#moment, pipeline: this.#pipeline },
+    });
+    this.#own = new OwnWrites({
+      ...parts,
+      ...{ line: this.#line, prepare: this.#prepare, limits, logger: this.#logger },
     });
     this.#expiry = new Expiry(
       this.sessions,
@@ -210,7 +177,7 @@ export class Engine implements Service {
   #adoptOwners(timeoutMs: number): void {
     for (const id of this.tree.owners.keys()) {
       if (this.tree.sessions.has(id) || ownerKind(id, true) === 'ttl') continue;
-      this.sessions.add(id, timeoutMs, this.#nowMs);
+      this.sessions.add(id, timeoutMs, this.#moment.nowMs);
     }
   }
 
@@ -288,11 +255,10 @@ export class Engine implements Service {
   }
 
   chunkBegun(bytes: number): void {
-    this.#nowMs = this.#clock.nowMs();
-    this.#wallMs = unknownMs;
+    this.#moment.begin(this.#clock.nowMs());
     this.#answered = 0;
     this.stats.bytesReceived += bytes;
-    this.#outbox.chunkBegun(this.#nowMs);
+    this.#outbox.chunkBegun(this.#moment.nowMs);
   }
 
   told(bytes: number): void {
@@ -308,13 +274,14 @@ export class Engine implements Service {
   chunkDone(connection: Connection, requests: number): void {
     if (requests > 0) {
       const { session } = connection;
-      if (session !== undefined && !session.closing) this.sessions.touch(session, this.#nowMs);
+      if (session !== undefined && !session.closing)
+        this.sessions.touch(session, this.#moment.nowMs);
       this.stats.packetsReceived += requests;
       this.#gathering.heard(connection);
     }
-    this.#outbox.chunkDone(this.#nowMs);
+    this.#outbox.chunkDone(this.#moment.nowMs);
     if (this.#answered > 0) {
-      const tookMs = this.#clock.nowMs() - this.#nowMs;
+      const tookMs = this.#clock.nowMs() - this.#moment.nowMs;
       connection.latency.record(tookMs, this.#answered);
       this.stats.reads.record(tookMs, this.#answered);
       this.stats.byOp.took(tookMs);
@@ -342,7 +309,7 @@ export class Engine implements Service {
   // ── requests ──────────────────────────────────────────────────────────────────────────────────
 
   connect(connection: Connection, frame: Buffer): void {
-    if (!this.#stopped) this.#handshake.connect(connection, frame, this.#nowMs);
+    if (!this.#stopped) this.#handshake.connect(connection, frame, this.#moment.nowMs);
   }
 
   request(
@@ -362,14 +329,14 @@ export class Engine implements Service {
     }
     const xid = readInt(bytes, start);
     const code = readInt(bytes, start + 4);
-    const asks = askable[code - firstCode];
+    const asks = askableOf(code);
     if (this.#proofs.isUnproven(code, ids)) {
       this.#proofs.refuse(connection, xid);
       return;
     }
     if (asks === undefined) {
       this.#reader.reset(bytes, start + 8, end, true);
-      this.#proofs.take(connection, code, xid, this.#reader, this.#nowMs);
+      this.#proofs.take(connection, code, xid, this.#reader, this.#moment.nowMs);
       return;
     }
     if (asks.writes && connection.holdsWrites) {
@@ -387,7 +354,8 @@ export class Engine implements Service {
       this.#write(connection, session, op, xid, ids, end - start, forced, asked);
       return;
     }
-    if (op === 'sync' && this.#zxid > this.tree.lastZxid) this.#waitFor(connection, this.#zxid);
+    if (op === 'sync' && this.#line.zxid > this.tree.lastZxid)
+      this.#waitFor(connection, this.#line.zxid);
     if (forced !== undefined) {
       this.#inTurn(connection, code, xid, forced);
     } else if (connection.inFlight > 0 || connection.isClogged) {
@@ -410,7 +378,14 @@ export class Engine implements Service {
   ): void {
     const own = borrowed ? Buffer.from(bytes.subarray(start, end)) : bytes.subarray(start, end);
     const replyBytes = writes ? 0 : this.#reads.replyBytes(own, connection.session!.id);
-    connection.wait({ kind: 'frame', bytes: own, ids, startMs: this.#nowMs, replyBytes, writes });
+    connection.wait({
+      kind: 'frame',
+      bytes: own,
+      ids,
+      startMs: this.#moment.nowMs,
+      replyBytes,
+      writes,
+    });
   }
 
   #waitFor(connection: Connection, zxid: number): void {
@@ -470,7 +445,7 @@ export class Engine implements Service {
     connection.lastCode = code;
     if (xid >= 0) connection.lastXid = xid;
     connection.lastZxid = this.tree.lastZxid;
-    connection.lastReplyMs = this.#nowMs;
+    connection.lastReplyMs = this.#moment.nowMs;
   }
 
   // ── writes ────────────────────────────────────────────────────────────────────────────────────
@@ -491,8 +466,8 @@ export class Engine implements Service {
       this.#inTurn(connection, 0, xid, quotaErr); // not even the refusal is logged
       return;
     }
-    if (op === 'closeSession' && forced === undefined) this.#deleteAhead(session);
-    const call = this.#newCall(op, xid, session, connection, ids, bytes);
+    if (op === 'closeSession' && forced === undefined) this.#own.deleteAhead(session);
+    const call = this.#line.begin(op, xid, session, connection, ids, bytes);
     call.asked = asked;
     let prepared: TxnBody | number;
     try {
@@ -509,57 +484,12 @@ export class Engine implements Service {
       prepared = marshallingErr;
     }
     if (op === 'closeSession' && forced === undefined) session.closing = true;
-    this.#submit(call, prepared);
+    this.#line.submit(call, prepared);
   }
 
   #createSession(connection: Connection, session: Session): void {
-    const call = this.#newCall('createSession', 0, session, connection, connection.ids, 0);
-    this.#submit(call, { type: 'createSession', txn: { timeOut: session.timeoutMs } });
-  }
-
-  /** Before anything is prepared for it. It counts once it is submitted. */
-  #newCall(
-    op: OpName,
-    xid: number,
-    session: Session | undefined,
-    connection: Connection | undefined,
-    ids: readonly Id[],
-    bytes: number,
-  ): Call {
-    if (this.#wallMs < 0) this.#wallMs = this.#clock.wallMs();
-    const call = new Call({
-      op,
-      xid,
-      session,
-      connection,
-      ids,
-      zxid: this.#zxid + 1,
-      timeMs: this.#wallMs,
-      bytes,
-      startMs: this.#nowMs,
-    });
-    this.#outlook.begin(call);
-    return call;
-  }
-
-  /** One that no link asked for, and so no chunk began with. */
-  #ownCall(op: OpName, session: Session | undefined): Call {
-    this.#wallMs = unknownMs;
-    return this.#newCall(op, 0, session, undefined, [superId], 0);
-  }
-
-  #submit(call: Call, prepared: TxnBody | number): void {
-    const { session, connection, zxid } = call;
-    this.#zxid = zxid;
-    if (session !== undefined) session.lastZxid = zxid;
-    if (typeof prepared === 'number') {
-      call.body = { type: 'error', txn: { err: prepared } }; // Apache's errors carry no digest either
-    } else {
-      call.body = prepared;
-      call.digest = this.#outlook.digest;
-    }
-    if (connection !== undefined) connection.wait(call);
-    this.#pipeline.submit(call);
+    const call = this.#line.begin('createSession', 0, session, connection, connection.ids, 0);
+    this.#line.submit(call, { type: 'createSession', txn: { timeOut: session.timeoutMs } });
   }
 
   #committed(call: Call): void {
@@ -568,46 +498,22 @@ export class Engine implements Service {
     if (connection?.isLive && !connection.isNext(call)) {
       connection.drain(this.tree.lastZxid, this.#runWaiting, true);
     }
-    const { zxid } = call;
-    const { tree, watches } = this;
-    tree.tellsEvents = !watches.isEmpty;
-    const applied = tree.apply(call, call.body, call.first);
-    if (call.digest !== undefined) this.#checkDigest(zxid, call.digest);
-    this.#outlook.settle(call);
-    if (tree.tellsEvents) watches.notify(tree.events, zxid);
-    if (call.body.type === 'closeSession' && session !== undefined) this.sessions.remove(session);
-    if (call.done !== undefined) call.done(applied);
+    const applied = this.#line.apply(call);
     this.#options.onCommitted?.(call, applied);
     if (connection?.isLive) this.#reply(call, connection, applied);
     else if (op === 'closeSession') session?.connection?.close();
-  }
-
-  /**
-   * The tree must have become what was foretold when the txn was prepared. Apache counts a mismatch,
-   * says so in its log and goes on: one server of several, it may. Here nobody else has the data, and
-   * which of the two is wrong can't be told: the tree, its memory, or what the log now holds. So it
-   * stops before anybody hears of the txn. Memory that went bad is made anew from disk by a restart;
-   * a txn that does not do what its digest says is named by it.
-   */
-  #checkDigest(zxid: number, expected: DigestHalves): void {
-    const digest = this.tree.digest!;
-    if (digest.equals(expected)) return;
-    this.stats.digestMismatches += 1;
-    throw new Error(
-      `txn 0x${zxid.toString(16)} made another tree than was foretold: its digest is ${digestText(digest)}, not ${digestText(expected)}`,
-    );
   }
 
   #reply(call: Call, connection: Connection, applied: Applied): void {
     const { op, xid } = call;
     connection.shift();
     const { code } = ops[op];
-    const tookMs = this.#nowMs - call.startMs;
+    const tookMs = this.#moment.nowMs - call.startMs;
     connection.latency.record(tookMs);
     this.stats.wrote(code, tookMs);
     if (op === 'createSession') {
       this.#noteOp(connection, code, xid);
-      this.sessions.touch(call.session!, this.#nowMs); // it could not speak before it was welcome
+      this.sessions.touch(call.session!, this.#moment.nowMs); // it could not speak before it was welcome
       this.#handshake.welcome(connection);
     } else {
       const { out } = connection;
@@ -631,29 +537,11 @@ export class Engine implements Service {
       return;
     }
     this.#read(connection, bytes, 0, bytes.length, false, ids);
-    const tookMs = this.#nowMs - startMs;
+    const tookMs = this.#moment.nowMs - startMs;
     connection.latency.record(tookMs);
     this.stats.reads.record(tookMs);
     this.stats.byOp.record(readInt(bytes, 4), tookMs);
   };
-
-  /** Every write waits for it. Told now and then, with how often it was so far. */
-  #slowLog(tookMs: number, txns: number): void {
-    const nowMs = this.#nowMs;
-    if (nowMs - this.#slowSaidMs < saidEveryMs) return;
-    this.#slowSaidMs = nowMs;
-    const fields = { tookMs: Math.round(tookMs), txns, slowSoFar: this.stats.slowAppends };
-    this.#logger.warn(fields, 'the disk was slow to take the log, and every write waits for it');
-  }
-
-  /** All that a soft limit does; those of hard ones are counted, too. */
-  #overQuota({ path, what, sum, limit, isHard }: OverQuota): void {
-    if (isHard) this.stats.quotaExceeded(namespaceOf(path));
-    if (this.#nowMs - this.#quotaSaidMs < saidEveryMs) return;
-    this.#quotaSaidMs = this.#nowMs;
-    const fields = { path: printable(path), [what]: `${sum}`, limit: `${limit}`, hard: isHard };
-    this.#logger.warn(fields, 'a quota is exceeded');
-  }
 
   #batchDone(): void {
     this.stats.noteWrites();
@@ -676,77 +564,20 @@ export class Engine implements Service {
 
   /** Ends a session as its timeout would. */
   expire(session: Session): void {
-    if (session.closing || this.#stopped) return;
-    session.closing = true;
-    this.stats.sessionsExpired += 1;
-    this.#logger.info({ session: hexOf(session.id) }, 'session expired');
-    this.#deleteAhead(session);
-    const call = this.#ownCall('closeSession', session);
-    this.#submit(call, this.#prepare.closeSession(session.id, call));
+    if (!session.closing && !this.#stopped) this.#own.expire(session);
   }
 
-  /**
-   * Of a session that came with a directory of Apache's, which has no such limit: ephemeral nodes that the
-   * txn of its end has no room for go before it.
-   */
-  #deleteAhead({ id }: Session): void {
-    const { ephemeralPathBytesMax } = this.limits;
-    const { size } = this.tree.ephemeralsOf(id);
-    if (this.tree.ephemeralBytesOf(id) + 4 * size <= ephemeralPathBytesMax) return;
-    const paths = this.#outlook.ephemeralsOf(id);
-    let left = paths.reduce((sum, path) => sum + pathBytes(path), 0);
-    while (left > ephemeralPathBytesMax) {
-      const parts: MultiPart[] = [];
-      const partsMax = Math.min(deletedAheadMax, this.limits.multiOpsMax);
-      for (let bytes = 0; paths.length > 0 && parts.length < partsMax; ) {
-        const path = paths.at(-1)!;
-        bytes += pathBytes(path);
-        if (bytes > ephemeralPathBytesMax && parts.length > 0) break;
-        paths.pop();
-        left -= pathBytes(path);
-        parts.push({ op: 'delete', request: { path, version: anyVersion } });
-      }
-      const call = this.#ownCall('multi', undefined);
-      call.aheadOf = id;
-      this.#submit(call, prepareMulti(this.#prepare, this.#outlook, parts, call, call));
-    }
-  }
-
-  /**
-   * Asks for one container or TTL node to go. Not while a change of it is under way, which may renew it or
-   * put another in its place: the next look tells. Apache takes it away then, whatever it has become.
-   * False where nothing is taken away for now.
-   */
+  /** Has a container or TTL node go, unless it changes. False where nothing is taken away for now. */
   reap(path: string): boolean {
     if (this.#stopped || this.refusesWrites) return false;
-    const node = this.#outlook.get(path);
-    if (node === undefined || node.isUnderWay) return true; // the tree is about to change
-    const call = this.#ownCall('deleteContainer', undefined);
-    this.#submit(call, this.#prepare.deleteContainer(path, call));
+    this.#own.reap(path);
     return true;
   }
 
   /** Makes the node, or sets its data, as the super user would. For fixtures. */
   seed(path: string, data: Buffer | null, { onlyMissing = false } = {}): Promise<void> {
     if (this.#stopped) return Promise.reject(new Error('the server is closed'));
-    if (onlyMissing && this.#outlook.get(path) !== undefined) return Promise.resolve();
-    const call = this.#ownCall('create', undefined);
-    const made = { path, data, acl: [...openAcl], flags: 0 };
-    const prepared =
-      this.#outlook.get(path) === undefined
-        ? this.#prepare.create('create', made, call, call)
-        : this.#prepare.setData({ path, data, version: anyVersion }, call, call);
-    if (typeof prepared === 'number') {
-      return Promise.reject(new ZkError(errorCodeOf(prepared), { path }));
-    }
-    return new Promise((resolve, reject) => {
-      this.#seeding.add(reject);
-      call.done = () => {
-        this.#seeding.delete(reject);
-        resolve();
-      };
-      this.#submit(call, prepared);
-    });
+    return this.#own.seed(path, data, onlyMissing);
   }
 
   // ── the end ───────────────────────────────────────────────────────────────────────────────────
@@ -762,7 +593,7 @@ export class Engine implements Service {
     this.#logger.error({ err: error, zxid: this.lastZxid }, 'stopped: going on could lose writes');
     this.#expiry.stop();
     for (const connection of [...this.connections]) connection.close();
-    for (const reject of this.#seeding) reject(error);
+    this.#own.fail(error);
     this.#onFailed(error);
   }
 
@@ -775,5 +606,3 @@ export class Engine implements Service {
     for (const connection of [...this.connections]) connection.finish();
   }
 }
-
-const hexOf = (id: bigint | undefined) => (id === undefined ? undefined : hexId(id));

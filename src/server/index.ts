@@ -1,6 +1,7 @@
 export { type Logger, silentLogger } from '../support/index.ts';
 export { isLoopback } from './addresses.ts';
 export { type AdminOptions, type AdminServer, startAdminServer } from './admin.ts';
+export { requestOps } from './askable.ts';
 export { Audit } from './audit.ts';
 export { Auth, type ExtraScheme } from './auth.ts';
 export type { Call } from './call.ts';
@@ -14,7 +15,7 @@ export {
 } from './config-keys.ts';
 export { optionsOf, wantsAdmin } from './config-options.ts';
 export { Connection, type Wire } from './connection.ts';
-export { Engine, requestOps } from './engine.ts';
+export { Engine } from './engine.ts';
 export { directoryFacts, type ServerFacts, type StorageFacts } from './facts.ts';
 export { answerWord, fourLetterWords, readWhitelist } from './four-letter-words.ts';
 export { defaultLimits, type LimitName, type Limits, limitsOf } from './limits.ts';
