@@ -138,8 +138,7 @@ function isCore(id) {
 function isServer(id) {
   const path = pathOf(id);
   return (
-    /^(server|tree|storage)\//.test(path) ||
-    ['serve', 'v8-flags', 'within'].some((name) => path === `cli/${name}.js`)
+    /^(server|tree|storage)\//.test(path) || /^cli\/(serve(-\w+)?|v8-flags|within)\.js$/.test(path)
   );
 }
 

@@ -181,7 +181,10 @@ export const inertKeys: Readonly<Record<string, string>> = {
     ...['leader.ackLoggingFrequency', 'leaderConnectDelayDuringRetryMs'],
     ...['observerMaster.sizeLimit', 'snapshotSizeFactor'],
   ]),
-  ...reasons('one server has nobody to wait for', ['initLimit', 'syncLimit']),
+  ...reasons('one server has nobody to wait for; several are what drover ensemble starts', [
+    'initLimit',
+    'syncLimit',
+  ]),
   ...reasons(threads, [
     ...['commitProcessor.maxCommitBatchSize', 'commitProcessor.maxReadBatchSize'],
     ...['commitProcessor.numWorkerThreads', 'commitProcessor.shutdownTimeout'],

@@ -16,6 +16,7 @@ import { readTls } from './tls.ts';
 import { readJaas, readUsers, type Users } from './users.ts';
 
 export function optionsOf(config: ServerConfig): ServerOptions {
+  checkMetricsProvider(config);
   const sasl = saslOf(config);
   const tls = tlsOf(config);
   const requiredSchemes = requiredOf(config, sasl !== undefined);
@@ -157,6 +158,17 @@ const providers: readonly [name: RegExp, scheme: ExtraScheme | undefined][] = [
   [/\bX509AuthenticationProvider$/, 'x509'],
   [/\b(Digest|IP|Ensemble)AuthenticationProvider$/, undefined],
 ];
+
+/** With `Prometheus` in it, `/metrics` is told; the others tell nobody. */
+const metricsProviders = /Prometheus|\b(Default|Null)MetricsProvider$|^$/;
+
+function checkMetricsProvider(config: ServerConfig): void {
+  const className = config.get('metricsProvider.className') ?? '';
+  if (metricsProviders.test(className)) return;
+  throw new ConfigError(
+    `metricsProvider.className: ${className} is a class of Java's; known here is PrometheusMetricsProvider`,
+  );
+}
 
 function saslOf(config: ServerConfig): Sasl | undefined {
   let isAsked = false;

@@ -77,8 +77,8 @@ describe('a zoo.cfg', () => {
 
     expect(config.get('dataDir')).toBe('/tmp/zookeeper');
     expect(config.warnings).toEqual([
-      'zoo.cfg line 2: initLimit has no effect: one server has nobody to wait for',
-      'zoo.cfg line 3: syncLimit has no effect: one server has nobody to wait for',
+      'zoo.cfg line 2: initLimit has no effect: one server has nobody to wait for; several are what drover ensemble starts',
+      'zoo.cfg line 3: syncLimit has no effect: one server has nobody to wait for; several are what drover ensemble starts',
     ]);
   });
 
@@ -308,6 +308,15 @@ describe('options', () => {
       options('authProvider.1=org.apache.zookeeper.server.auth.SASLAuthenticationProvider'),
     ).toThrow('needs users');
     expect(() => options('authProvider.1=com.example.Mine')).toThrow("a class of Java's");
+    for (const known of [
+      'metrics.prometheus.PrometheusMetricsProvider',
+      'metrics.impl.NullMetricsProvider',
+    ]) {
+      options(`metricsProvider.className=org.apache.zookeeper.${known}`);
+    }
+    expect(() => options('metricsProvider.className=com.example.Mine')).toThrow(
+      "a class of Java's",
+    );
   });
 });
 

@@ -13,7 +13,7 @@ import {
   type Server as TlsServer,
 } from 'node:tls';
 import { realFileSystem, versionFolder } from '../storage/index.ts';
-import { deferred, silentLogger, systemClock } from '../support/index.ts';
+import { deferred, delayMaxMs, silentLogger, systemClock } from '../support/index.ts';
 import { DiskSpace } from './disk-space.ts';
 import { Door, UnsecuredLinks } from './door.ts';
 import { Engine } from './engine.ts';
@@ -242,7 +242,9 @@ export async function startServer(options: ServerOptions = {}): Promise<RunningS
   const secure = () => {
     const { handshakeTimeoutMs } = life.engine.limits;
     const patience =
-      handshakeTimeoutMs === Infinity ? {} : { handshakeTimeout: handshakeTimeoutMs };
+      handshakeTimeoutMs === Infinity
+        ? {}
+        : { handshakeTimeout: Math.min(handshakeTimeoutMs, delayMaxMs) };
     const tlsServer = createTlsServer({ ...patience, ...tls }, (socket) => {
       unsecured.delete(socket);
       if (isDisproved(socket)) {

@@ -91,7 +91,29 @@ test('the calendar can be set back, and time goes on', () => {
   expect([clock.nowMs(), clock.wallMs()]).toEqual([11, 501]);
 });
 
-test('a delay longer than setTimeout takes is cut to the longest it takes, and none is negative', () => {
+test('a delay longer than setTimeout takes is waited for all the same, in several steps', () => {
+  vi.useFakeTimers();
+  try {
+    const [late, cancelled, never] = [vi.fn(), vi.fn(), vi.fn()];
+    systemClock.after(2.5 * delayMaxMs, late);
+    const timer = systemClock.after(2.5 * delayMaxMs, cancelled);
+    const endless = systemClock.after(Infinity, never);
+
+    vi.advanceTimersByTime(2.4 * delayMaxMs);
+    timer.cancel();
+    expect(late).not.toHaveBeenCalled();
+    vi.advanceTimersByTime(delayMaxMs);
+
+    expect(late).toHaveBeenCalledOnce();
+    endless.cancel();
+    expect([cancelled.mock.calls.length, never.mock.calls.length]).toEqual([0, 0]);
+    expect(vi.getTimerCount()).toBe(0);
+  } finally {
+    vi.useRealTimers();
+  }
+});
+
+test('setTimeout is asked for no more than it takes, and for nothing negative', () => {
   const asked = vi.spyOn(globalThis, 'setTimeout');
 
   for (const delayMs of [2 ** 31, Number.POSITIVE_INFINITY, -5, 1.2]) {

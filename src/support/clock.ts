@@ -18,16 +18,20 @@ export interface Clock {
   after(delayMs: number, fire: () => void, background?: boolean): Timer;
 }
 
-/** `setTimeout` takes a signed 32-bit delay; anything above fires at once, with only a warning. */
+/** `setTimeout` takes a signed 32-bit delay; anything above fires at once, with only a warning. So a longer one takes several. */
 export const delayMaxMs = 0x7fff_ffff;
 
 export const systemClock: Clock = {
   nowMs: () => performance.now(),
   wallMs: () => Date.now(),
   after(delayMs, fire, background = false) {
-    const bounded = Math.min(Math.max(0, Math.ceil(delayMs)), delayMaxMs);
-    const handle = setTimeout(fire, bounded);
-    if (background) handle.unref();
+    let handle: NodeJS.Timeout;
+    const wait = (leftMs: number): void => {
+      const stepMs = Math.min(leftMs, delayMaxMs);
+      handle = setTimeout(leftMs > stepMs ? () => wait(leftMs - stepMs) : fire, stepMs);
+      if (background) handle.unref();
+    };
+    wait(Math.max(0, Math.ceil(delayMs)));
     return { cancel: () => clearTimeout(handle) };
   },
 };
