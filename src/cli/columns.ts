@@ -30,7 +30,7 @@ export class Columns {
     this.#held.push(cells);
     for (const [i, cell] of cells.entries()) {
       this.#heldChars += cell.length;
-      this.#widths[i] = Math.max(this.#widths[i]!, Math.min(widthMax, stringWidth(cell)));
+      this.#widths[i] = Math.max(this.#widths[i]!, Math.min(widthMax, widthOf(cell)));
     }
     if (this.#held.length > heldRowsMax || this.#heldChars > heldCharsMax) this.end();
   }
@@ -43,11 +43,19 @@ export class Columns {
   }
 
   #print(cells: readonly string[]): void {
-    const line = cells.map((cell, i) => padded(cell, this.#widths[i]!)).join('  ');
+    const last = cells.length - 1;
+    const line = cells
+      .map((cell, i) => (i === last ? cell : padded(cell, this.#widths[i]!)))
+      .join('  ');
     this.#output.write(`${line.trimEnd()}\n`);
   }
 }
 
+/** A place for each character, where all are of these: to look at any others takes a hundred times as long. */
+const plain = /^[\x20-\x7e…]*$/;
+
+const widthOf = (cell: string) => (plain.test(cell) ? cell.length : stringWidth(cell));
+
 function padded(cell: string, width: number): string {
-  return cell + ' '.repeat(Math.max(0, width - stringWidth(cell)));
+  return cell + ' '.repeat(Math.max(0, width - widthOf(cell)));
 }
