@@ -271,8 +271,13 @@ export class TreeDigest implements DigestHalves {
   }
 }
 
-function digestValue({ high, low }: DigestHalves): bigint {
+/** A signed long. */
+export function digestValue({ high, low }: DigestHalves): bigint {
   return BigInt.asIntN(64, (BigInt(high) << 32n) | BigInt(low >>> 0));
+}
+
+export function digestHalves(value: bigint): DigestHalves {
+  return { high: Number(BigInt.asIntN(32, value >> 32n)), low: Number(BigInt.asIntN(32, value)) };
 }
 
 export function digestText(digest: DigestHalves | bigint): string {

@@ -64,7 +64,7 @@ const apache = {
   'maxClientCnxns':          { kind: 'int',  default: '60', about: 'links from one address; 0 is no limit' },
   'maxCnxns':                { kind: 'int',  default: String(defaultLimits.connectionsMax), about: 'links in all; 0 is no limit. Apache has none' },
   'jute.maxbuffer':          { kind: 'int',  default: String(defaultLimits.frameBytesMax), property: 'jute.maxbuffer', about: 'bytes of the largest frame' },
-  'snapCount':               { kind: 'int',  default: '100000', about: 'transactions between two snapshots, from half of it to all of it; unless it is given, no fewer than two thirds of the nodes, and up to 500,000 not more often than every 10 s' },
+  'snapCount':               { kind: 'int',  default: '100000', about: 'transactions between two snapshots, from half of it to all of it; unless it is given, no fewer than two thirds of the nodes, and up to a million small ones not more often than every 10 s' },
   'preAllocSize':            { kind: 'int',  default: '65536', about: 'KiB by which a log grows ahead' },
   'snapshot.compression.method': { kind: 'text', default: '', about: '`gz`, or nothing; `snappy` is read and not written' },
   'autopurge.snapRetainCount': { kind: 'int', default: '3', about: 'snapshots to keep, at least 3' },

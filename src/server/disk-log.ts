@@ -56,8 +56,10 @@ const snapCountDefault = 100_000;
 const snapshotPauseMs = 10_000;
 /** A node that is written costs a third of a create, and one that is read back a third of a txn that is replayed. */
 const txnsPerNode = 2 / 3;
-/** Not for longer than it takes to have so many to replay: that takes about two seconds. */
-const replayedMax = 500_000;
+/** Not for longer than it takes to have so much to replay: that takes about two seconds. */
+const replayedBytesDefault = 750_000_000;
+/** A txn that is replayed takes as long as so many bytes of its data do. */
+const txnBytes = 512;
 
 export class DiskLog implements TxnLog {
   readonly #directory: DataDirectory;
@@ -70,6 +72,8 @@ export class DiskLog implements TxnLog {
   readonly #tallies: StorageTallies;
   readonly #scratch = new Writer(64 * 1024);
   #sinceSnapshot = 0;
+  /** Of these, in the log, as far as we wrote them. */
+  #bytesSinceSnapshot = 0;
   #nextSnapshotAfter: number;
   #snapshotting: Promise<TakenSnapshot> | undefined;
   /** When the last one was done, by the clock that only grows. */
@@ -136,6 +140,7 @@ export class DiskLog implements TxnLog {
     // A snapshot keeps the disk busy.
     await this.#writer.appendEntries(bytes, ends, isQuiet && this.#snapshotting === undefined);
     this.#sinceSnapshot += batch.length;
+    this.#bytesSinceSnapshot += bytes.length;
     if (!this.#isSnapshotDue || this.#snapshotting !== undefined) return;
     // After the batch was applied: what is durable and not in the tree yet would only be replayed.
     setImmediate(() => {
@@ -196,7 +201,9 @@ export class DiskLog implements TxnLog {
     if (this.#sinceSnapshot < this.#nextSnapshotAfter) return false;
     if (this.#options.snapCount !== undefined) return true;
     if (this.#sinceSnapshot < txnsPerNode * this.#tree.nodes.count) return false;
-    if (this.#sinceSnapshot >= replayedMax) return true;
+    const { replayedBytesMax = replayedBytesDefault } = this.#options;
+    const replayedBytes = this.#sinceSnapshot * txnBytes + this.#bytesSinceSnapshot;
+    if (replayedBytes >= replayedBytesMax) return true;
     return this.#clock.nowMs() - this.#snapshotMs >= snapshotPauseMs;
   }
 
@@ -208,6 +215,7 @@ export class DiskLog implements TxnLog {
 
   async #writeSnapshot(isAlone: boolean): Promise<TakenSnapshot> {
     this.#sinceSnapshot = 0;
+    this.#bytesSinceSnapshot = 0;
     this.#nextSnapshotAfter = this.#roll();
     this.#writer.roll();
     const startMs = this.#clock.nowMs();

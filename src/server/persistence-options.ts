@@ -16,6 +16,8 @@ export interface PersistenceOptions {
    * than two thirds of the nodes, and some seconds later than the last.
    */
   readonly snapCount?: number | undefined;
+  /** Where nobody said after how many: what may at most be there to be replayed, see disk-log.ts. */
+  readonly replayedBytesMax?: number | undefined;
   readonly preallocBytes?: number | undefined;
   readonly snapshotCompression?: 'none' | 'gzip' | undefined;
   /** Acknowledges what a loss of power takes away again. For tests and data that may go. */

@@ -322,7 +322,7 @@ test('a large tree is not written anew for every 100,000 txns, unless that is as
 
   const clock = new ManualClock();
   const unsaid = { snapCount: undefined, random: () => 0, digestEnabled: false, clock };
-  const disk = await open(unsaid);
+  const disk = await open({ ...unsaid, replayedBytesMax: 100_000_000 });
   const first = taken(disk);
   await grow(disk, 0, 50_000);
   expect(taken(disk)).toBe(first); // one was written a moment ago
@@ -338,10 +338,15 @@ test('a large tree is not written anew for every 100,000 txns, unless that is as
     type: 'setData',
     txn: { path: '/n1', data: null, version },
   });
-  await run(disk, 0, 499_000, set);
+  const large: TxnBody = {
+    type: 'setData',
+    txn: { path: '/n2', data: Buffer.alloc(10_000), version: 1 },
+  };
+  await run(disk, 0, 1_000, () => large); // takes as long to replay as 18,000 small ones
+  await run(disk, 0, 156_000, set);
   expect(taken(disk)).toBe(154_000); // a moment ago
-  await run(disk, 499_000, 500_000, set);
-  await expect.poll(() => taken(disk)).toBe(654_000); // and yet: there is much to be replayed
+  await run(disk, 156_000, 157_000, set);
+  await expect.poll(() => taken(disk)).toBe(312_000); // and yet: there is much to be replayed
   await disk.log.close();
 });
 

@@ -137,9 +137,8 @@ async function readBack(
         if (tree.digest !== undefined) check.restored(what, tree.digest);
       },
       txn(entry) {
-        const { clientId, cxid, time } = entry.header;
-        const head = { clientId, cxid, zxid: safe(entry.zxid), timeMs: Number(time) };
-        tree.apply(head, entry.body);
+        const { clientId, cxid, timeMs } = entry;
+        tree.apply({ clientId, cxid, zxid: safe(entry.zxid), timeMs }, entry.body);
         if (tree.digest !== undefined) check.applied(entry, tree.digest);
       },
     },

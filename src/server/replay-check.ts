@@ -9,13 +9,14 @@
  * digests are wrong the first of them is the place to name, from which on nothing is certain.
  */
 
-import { digestText, digestVersion, type TreeDigest } from '../protocol/index.ts';
+import {
+  type DigestHalves,
+  digestHalves,
+  digestText,
+  digestVersion,
+  type TreeDigest,
+} from '../protocol/index.ts';
 import { type LogEntry, type Restored, StorageError, type ZxidDigest } from '../storage/index.ts';
-
-interface Place {
-  readonly file: string;
-  readonly offset?: number;
-}
 
 export class ReplayCheck {
   #snapshot: ZxidDigest | null = null;
@@ -48,29 +49,34 @@ export class ReplayCheck {
     if (zxid === this.#snapshot?.zxid) this.#compareSnapshot(this.#snapshot, tree);
     // Before, the snapshot may hold part of what is to come.
     if (digest === null || zxid < this.#exactFromZxid) return;
-    this.#compare({ zxid, version: digest.version, value: digest.treeDigest }, tree, {
-      file,
-      offset,
-    });
+    if (digest.version !== digestVersion) return; // of another method: nothing follows from it
+    this.#compare(zxid, digest.halves, tree, file, offset);
   }
 
-  #compareSnapshot(expected: ZxidDigest, tree: TreeDigest): void {
+  #compareSnapshot({ zxid, version, value }: ZxidDigest, tree: TreeDigest): void {
     this.#snapshot = null;
-    this.#compare(expected, tree, { file: this.#snapshotFile });
+    if (version !== digestVersion) return;
+    this.#compare(zxid, digestHalves(value), tree, this.#snapshotFile);
   }
 
-  #compare({ zxid, version, value }: ZxidDigest, tree: TreeDigest, place: Place): void {
-    if (version !== digestVersion) return; // of another method: nothing follows from it
+  #compare(
+    zxid: bigint,
+    expected: DigestHalves,
+    tree: TreeDigest,
+    file: string,
+    offset?: number,
+  ): void {
     this.compared += 1;
-    if (value === tree.value) {
+    if (tree.equals(expected)) {
       this.settled ??= this.#fault;
       this.#fault = undefined;
       return;
     }
     this.mismatches += 1;
-    const what = `its digest is ${digestText(tree)}, not ${digestText(value)}`;
+    const what = `its digest is ${digestText(tree)}, not ${digestText(expected)}`;
     this.#fault ??= new StorageError('WRONG_DIGEST', what, {
-      ...place,
+      file,
+      offset,
       zxids: { from: zxid, to: zxid },
     });
   }

@@ -35,10 +35,8 @@ export {
 export { type DirectoryLock, lockDirectory } from './lock.ts';
 export {
   beginEntry,
-  decodeTxn,
   endEntry,
   LogEntry,
-  type TreeDigestAt,
   txnBytesMax,
 } from './log-entry.ts';
 export { type LogEnd, LogReader, type LogSummary } from './log-reader.ts';

@@ -5,7 +5,7 @@
 
 import { basename, dirname } from 'node:path';
 import { Reader } from '../jute/index.ts';
-import { readTxn, type TxnBody, txnNameOf } from '../protocol/index.ts';
+import { digestValue, readTxn, type TxnBody, txnNameOf } from '../protocol/index.ts';
 import { listLogs, listSnapshots, parseLogName, parseSnapshotName } from './file-names.ts';
 import { type FileSystem, realFileSystem } from './file-system.ts';
 import type { LogEntry } from './log-entry.ts';
@@ -30,16 +30,15 @@ export interface DescribedTxn {
 }
 
 export function describeEntry(entry: LogEntry): DescribedTxn {
-  const { clientId, cxid, zxid, time } = entry.header;
-  const { body, digest, file, offset } = entry;
+  const { zxid, timeMs, clientId, cxid, body, digest, file, offset } = entry;
   return {
     zxid,
-    timeMs: Number(time),
+    timeMs,
     sessionId: clientId,
     cxid,
     body,
     parts: partsOf(body),
-    digest: digest?.treeDigest ?? null,
+    digest: digest === null ? null : digestValue(digest.halves),
     file,
     offset,
   };

@@ -10,6 +10,7 @@
 
 import { ProtocolError, Reader, readInt, type Writer, writeInt } from '../jute/index.ts';
 import {
+  type DigestHalves,
   frameBytesMax,
   readCreateV0,
   readTxn,
@@ -37,8 +38,11 @@ export function lengthFault(what: string, length: number): string {
   return `${what} of ${length}, where ${txnBytesMax} at most are read: it is damaged, or a server with a raised jute.maxbuffer wrote it`;
 }
 
-/** Where the zxid stands in a TxnHeader: behind clientId and cxid. */
+/** Where they stand in a TxnHeader: clientId, cxid, zxid, time, type. */
+const cxidOffset = 8;
 const zxidOffset = 12;
+const timeOffset = 20;
+const typeOffset = 28;
 
 export function zxidOfTxn(bytes: Buffer, start = 0): bigint {
   return bytes.readBigInt64BE(start + zxidOffset);
@@ -92,25 +96,52 @@ export function faultOfEntry(bytes: Buffer, at: number, length: number): string 
   return null;
 }
 
-export type TreeDigestAt = ReturnType<typeof TxnDigest.read>;
+/** A digest as it stands behind a txn. */
+export interface TreeDigestAt {
+  readonly version: number;
+  /** Of the sum over the whole tree, in two halves: a replay compares one for each txn. */
+  readonly halves: DigestHalves;
+}
 
-/** Its bytes are a view of a larger stretch that was read for it: copy what outlives the entry. */
+/**
+ * A txn where it lies, in a larger stretch that was read for it: copy what outlives the entry. A replay
+ * meets millions of these, so nothing is made of the bytes before somebody asks.
+ */
 export class LogEntry {
   readonly file: string;
   readonly offset: number;
-  readonly bytes: Buffer;
   readonly zxid: bigint;
-  #decoded: { body: TxnBody; digest: TreeDigestAt | null } | undefined;
+  readonly #memory: Buffer;
+  readonly #start: number;
+  readonly #end: number;
+  #decoded: DecodedTxn | undefined;
 
-  constructor(file: string, offset: number, bytes: Buffer) {
+  constructor(file: string, offset: number, memory: Buffer, start: number, end: number) {
     this.file = file;
     this.offset = offset;
-    this.bytes = bytes;
-    this.zxid = zxidOfTxn(bytes);
+    this.#memory = memory;
+    this.#start = start;
+    this.#end = end;
+    this.zxid = zxidOfTxn(memory, start);
   }
 
-  get header(): ReturnType<typeof TxnHeader.read> {
-    return TxnHeader.read(new Reader(this.bytes));
+  /** Header, record and digest. */
+  get bytes(): Buffer {
+    return this.#memory.subarray(this.#start, this.#end);
+  }
+
+  /** The session that asked. */
+  get clientId(): bigint {
+    return this.#memory.readBigInt64BE(this.#start);
+  }
+
+  get cxid(): number {
+    return readInt(this.#memory, this.#start + cxidOffset);
+  }
+
+  get timeMs(): number {
+    const at = this.#start + timeOffset;
+    return readInt(this.#memory, at) * 2 ** 32 + (readInt(this.#memory, at + 4) >>> 0);
   }
 
   /** What the transaction does. Throws `ProtocolError` where the bytes are none. */
@@ -123,20 +154,26 @@ export class LogEntry {
     return this.#decode().digest;
   }
 
-  #decode() {
-    this.#decoded ??= decodeTxn(this.bytes);
+  #decode(): DecodedTxn {
+    this.#decoded ??= decodeTxn(this.#memory, this.#start, this.#end);
     return this.#decoded;
   }
 }
 
-export function decodeTxn(bytes: Buffer): { body: TxnBody; digest: TreeDigestAt | null } {
-  const reader = new Reader(bytes);
-  const { type } = TxnHeader.read(reader);
+export interface DecodedTxn {
+  readonly body: TxnBody;
+  readonly digest: TreeDigestAt | null;
+}
+
+export function decodeTxn(bytes: Buffer, start = 0, end: number = bytes.length): DecodedTxn {
+  const type = readInt(bytes, start + typeOffset);
+  const reader = new Reader(bytes, start + TxnHeader.width, end);
   try {
     const body = readTxn(type, reader);
     return { body, digest: reader.remaining === 0 ? null : readDigest(reader) };
   } catch (error) {
-    const old = error instanceof ProtocolError ? decodeOldTxn(type, bytes) : null;
+    if (!(error instanceof ProtocolError)) throw error;
+    const old = decodeOldTxn(type, bytes.subarray(start, end));
     if (old === null) throw error;
     return old;
   }
@@ -146,7 +183,7 @@ export function decodeTxn(bytes: Buffer): { body: TxnBody; digest: TreeDigestAt 
  * The two shapes that Apache's SerializeUtils tries when the first does not fit: a create of 3.4, which
  * has no digest behind it, and a close by a server that was told not to log the paths.
  */
-function decodeOldTxn(type: number, bytes: Buffer): ReturnType<typeof decodeTxn> | null {
+function decodeOldTxn(type: number, bytes: Buffer): DecodedTxn | null {
   const rest = bytes.subarray(TxnHeader.width);
   if (type === txns.create.code) {
     try {
@@ -158,13 +195,16 @@ function decodeOldTxn(type: number, bytes: Buffer): ReturnType<typeof decodeTxn>
   }
   if (type === txns.closeSession.code && rest.length === TxnDigest.width) {
     const body: TxnBody = { type: 'closeSession', txn: { paths2Delete: [] } };
-    return { body, digest: TxnDigest.read(new Reader(rest)) };
+    return { body, digest: readDigest(new Reader(rest)) };
   }
   return null;
 }
 
+/** A TxnDigest. */
 function readDigest(reader: Reader): TreeDigestAt {
-  const digest = TxnDigest.read(reader);
+  const version = reader.int();
+  const high = reader.int();
+  const low = reader.int();
   reader.finish();
-  return digest;
+  return { version, halves: { high, low } };
 }

@@ -10,7 +10,7 @@
  *   empty     no header and nothing behind it: the file was just being made (ZOOKEEPER-2332)
  */
 
-import { Reader } from '../jute/index.ts';
+import { Reader, readInt } from '../jute/index.ts';
 import { FileHeader } from '../protocol/index.ts';
 import type { Mark } from './durable-mark.ts';
 import type { LogFile } from './file-names.ts';
@@ -39,6 +39,15 @@ export interface LogSummary {
 }
 
 const stretchBytes = 1024 * 1024;
+/** Room before what is read ahead, for the part of an entry that stands at the end of the stretch before it. */
+const joinBytes = 64 * 1024;
+
+/** A part of the file, behind room for what precedes it. */
+interface Stretch {
+  readonly memory: Buffer;
+  readonly room: number;
+  readonly read: Promise<number>;
+}
 
 export class LogReader {
   readonly #file: LogFile;
@@ -49,6 +58,10 @@ export class LogReader {
   /** Where in `#bytes` the next entry starts, and where `#bytes` starts in the file. */
   #at = 0;
   #base = 0;
+  /** Where, in `#bytes`, the entry ends that was parsed last. */
+  #entryEnd = 0;
+  /** What is being read already while the stretch before it is looked at. */
+  #ahead: Stretch | undefined;
   #entries = 0;
   #firstZxid: bigint | null = null;
   #lastZxid: bigint | null = null;
@@ -65,8 +78,9 @@ export class LogReader {
     return new LogReader(file, source, await source.size(), mark);
   }
 
-  close(): Promise<void> {
-    return this.#source.close();
+  async close(): Promise<void> {
+    await this.#ahead?.read.catch(() => {});
+    await this.#source.close();
   }
 
   /**
@@ -89,7 +103,7 @@ export class LogReader {
       if (what !== null) {
         return this.#summary({ kind: 'damaged', offset: entry.offset, what, behind: null });
       }
-      this.#at += entry.bytes.length + entryBytesAround;
+      this.#at = this.#entryEnd;
       this.#firstZxid ??= entry.zxid;
       this.#lastZxid = entry.zxid;
       this.#entries += 1;
@@ -135,14 +149,14 @@ export class LogReader {
   #parse(): LogEntry | number | string {
     const here = this.#bytes.length - this.#at;
     if (here < entryHeadBytes) return entryHeadBytes;
-    const length = this.#bytes.readInt32BE(this.#at + 8);
+    const length = readInt(this.#bytes, this.#at + 8);
     if (length < txnBytesMin || length > txnBytesMax) return lengthFault('an entry', length);
     if (here < length + entryBytesAround) return length + entryBytesAround;
     const fault = faultOfEntry(this.#bytes, this.#at, length);
     if (fault !== null) return fault;
     const start = this.#at + entryHeadBytes;
-    const bytes = this.#bytes.subarray(start, start + length);
-    return new LogEntry(this.#file.path, this.#offset, bytes);
+    this.#entryEnd = this.#at + length + entryBytesAround;
+    return new LogEntry(this.#file.path, this.#offset, this.#bytes, start, start + length);
   }
 
   #faultOfZxid(zxid: bigint): string | null {
@@ -169,14 +183,46 @@ export class LogReader {
   async #has(length: number): Promise<boolean> {
     if (this.#bytes.length - this.#at >= length) return true;
     const left = this.#bytes.subarray(this.#at);
+    const next = (await this.#takeAhead(left.length, length)) ?? this.#stretch(left.length, length);
     // New memory each time, since entries handed out are views of the old.
-    const ahead = Math.min(stretchBytes, this.#size - this.#offset);
-    const next = Buffer.allocUnsafeSlow(Math.max(ahead, length));
-    left.copy(next);
+    const start = next.room - left.length;
+    left.copy(next.memory, start);
     this.#base += this.#at;
     this.#at = 0;
-    const more = await this.#source.read(next.subarray(left.length), this.#base + left.length);
-    this.#bytes = next.subarray(0, left.length + more);
+    const isFirst = this.#bytes.length === 0;
+    this.#bytes = next.memory.subarray(start, next.room + (await next.read));
+    // Many logs are looked at for their first entry alone.
+    if (!isFirst) this.#readAhead();
     return this.#bytes.length >= length;
+  }
+
+  /** What was read ahead, if it is enough; it is given up where it is not, as for a very large entry. */
+  async #takeAhead(left: number, length: number): Promise<Stretch | undefined> {
+    const ahead = this.#ahead;
+    if (ahead === undefined) return undefined;
+    this.#ahead = undefined;
+    if (left <= ahead.room && left + ahead.memory.length - ahead.room >= length) return ahead;
+    await ahead.read.catch(() => {});
+    return undefined;
+  }
+
+  #readAhead(): void {
+    const position = this.#base + this.#bytes.length;
+    if (this.#ahead !== undefined || position >= this.#size) return;
+    this.#ahead = this.#begin(joinBytes, Math.min(stretchBytes, this.#size - position), position);
+  }
+
+  /** What follows the `left` bytes that are here, and makes them `length` at least. */
+  #stretch(left: number, length: number): Stretch {
+    const position = this.#base + this.#bytes.length;
+    const most = Math.min(stretchBytes, this.#size - position);
+    return this.#begin(left, Math.max(most, length - left), position);
+  }
+
+  #begin(room: number, length: number, position: number): Stretch {
+    const memory = Buffer.allocUnsafeSlow(room + length);
+    const read = this.#source.read(memory.subarray(room), position);
+    read.catch(() => {}); // whoever takes it hears of it
+    return { memory, room, read };
   }
 }

@@ -1,5 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
+import { Reader } from '../jute/index.ts';
+import { TxnHeader } from '../protocol/index.ts';
 import { deferred } from '../support/index.ts';
 import { parseLogName } from './file-names.ts';
 import { createTxn, createTxns, dataFor, folder, pathFor } from './fixtures.ts';
@@ -90,10 +92,13 @@ describe('what is written', () => {
 
     const { entries } = await read(fs);
 
-    expect(entries[0]!.header.toObject()).toMatchObject({ clientId: 7n, zxid: 1n, type: 1 });
+    const { clientId, cxid, zxid, timeMs } = entries[0]!;
+    const { time, ...header } = TxnHeader.read(new Reader(createTxn(1n))).toObject();
+    expect({ clientId, cxid, zxid, type: 1 }).toEqual(header);
+    expect(timeMs).toBe(Number(time));
     expect(entries[0]!.body).toMatchObject({ type: 'create', txn: { path: pathFor(1) } });
     expect(entries[0]!.digest).toBeNull();
-    expect(entries[1]!.digest!.toObject()).toEqual({ version: 2, treeDigest: 0x12345678n });
+    expect(entries[1]!.digest).toEqual({ version: 2, halves: { high: 0, low: 0x12345678 } });
   });
 
   test('a create of 3.4 and a close without paths are understood', async () => {
@@ -111,7 +116,46 @@ describe('what is written', () => {
     expect(entries[0]!.body).toMatchObject({ type: 'create', txn: { parentCVersion: -1 } });
     expect(entries[1]!.body).toEqual({ type: 'closeSession', txn: { paths2Delete: [] } });
     expect(entries[2]!.body).toEqual({ type: 'closeSession', txn: { paths2Delete: [] } });
-    expect(entries[2]!.digest!.treeDigest).toBe(0x12345678n);
+    expect(entries[2]!.digest!.halves).toEqual({ high: 0, low: 0x12345678 });
+  });
+
+  test('entries of all sizes are read back, wherever they cross from one stretch into the next', async () => {
+    const fs = new SimulatedDisk();
+    const log = logOf(fs);
+    // Some cross with less in front than there is room for where reading is ahead, some with more, one fills two.
+    const small = Array<number>(60).fill(50_011);
+    const sizes = [...small, 300_000, 700_000, 2_000_000, ...small, 900_000, 900_000, ...small];
+    const txns = sizes.map((size, i) => createTxn(BigInt(i + 1), size));
+    for (const txn of txns) await log.append([txn]);
+
+    const { entries, summary, zxids } = await read(fs);
+
+    expect(summary.end.kind).toBe('clean');
+    expect(zxids).toEqual(txns.map((_, i) => i + 1));
+    expect(entries.findIndex(({ bytes }, i) => !bytes.equals(txns[i]!))).toBe(-1);
+  });
+
+  test('what can not be read ahead ends the reading once it is asked for, and not before', async () => {
+    const fs = new SimulatedDisk();
+    const log = logOf(fs);
+    for (const txn of createTxns(1, 60, 70_000)) await log.append([txn]);
+    const open = fs.open.bind(fs);
+    fs.open = async (path, how) => {
+      const file = await open(path, how);
+      const usual = file.read.bind(file);
+      file.read = async (target, position) => {
+        if (position > 3_000_000) throw errno('EIO', path);
+        return usual(target, position);
+      };
+      return file;
+    };
+    const reader = await LogReader.open(fs, parseLogName(folder, 'log.1')!);
+    const zxids: bigint[] = [];
+
+    await expect(reader.read(({ zxid }) => zxids.push(zxid))).rejects.toThrow('EIO');
+    await reader.close();
+
+    expect(zxids.length).toBeGreaterThan(40);
   });
 
   test('is preallocated while it grows, and cut to its length at the end', async () => {

@@ -16,7 +16,8 @@ import { AclCache, openAclId } from './acl-cache.ts';
 import { type NewNode, NodeStore } from './node-store.ts';
 import { OwnedPaths } from './owned-paths.ts';
 import { containerOwner, ownerKind, ttlOwner } from './owners.ts';
-import { noNode } from './path-index.ts';
+import { noNode, pathHash } from './path-index.ts';
+import { PlainPath } from './plain-path.ts';
 import { type QuotaPaths, quotaRoot } from './quotas.ts';
 import { type Foretold, RunningDigest } from './running-digest.ts';
 import { TreeRestore } from './tree-restore.ts';
@@ -96,6 +97,7 @@ export class Tree {
     this.#dataSize += bytes;
   });
   #events: TreeEvent[] = [];
+  readonly #plain = new PlainPath();
 
   constructor(options: TreeOptions = {}) {
     this.extendedTypes = options.extendedTypes ?? false;
@@ -304,12 +306,16 @@ export class Tree {
     foretoldParent: Foretold | undefined,
   ): Applied {
     const { path, data, acl } = body.txn;
-    const above = foretoldParent?.path ?? parentPath(path);
     const foretoldNode = foretoldParent?.following;
-    const parent = this.#at(above, foretoldParent);
+    const plain = foretoldParent === undefined && this.#plain.read(path) ? this.#plain : undefined;
+    const above = foretoldParent?.path ?? parentPath(path);
+    const parent = plain
+      ? this.nodes.find(above, plain.parentHash)
+      : this.#at(above, foretoldParent);
     if (parent === noNode) return this.#outcome(body, path, noNodeErr);
     const aclId = this.acls.use(acl);
-    const there = foretoldNode === undefined ? this.nodes.find(path) : noNode;
+    const hash = (plain ?? foretoldNode)?.hash ?? pathHash(path);
+    const there = foretoldNode === undefined ? this.nodes.find(path, hash) : noNode;
     if (there !== noNode) {
       // Only a replay comes here. As in Apache, the ACL and, of a plain create, the counters are taken.
       this.acls.release(this.nodes.aclOf(there));
@@ -321,7 +327,7 @@ export class Tree {
     const { zxid, timeMs } = head;
     const node = this.#insert(parent, {
       path,
-      hash: foretoldNode?.hash,
+      hash,
       data,
       acl: aclId,
       zxid,

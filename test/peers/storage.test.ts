@@ -16,6 +16,7 @@ import {
   ConnectRequest,
   ConnectResponse,
   digestId,
+  digestValue,
   type OpName,
   openAcl,
   ops,
@@ -160,12 +161,11 @@ class SmallTree implements RecoveryHandlers {
   }
 
   txn(entry: LogEntry): void {
-    const { type, ...header } = entry.header.toObject();
-    this.apply(entry.body.type, entry.body.txn, header);
-    const { digest } = entry;
+    const { zxid, timeMs, clientId, digest } = entry;
+    this.apply(entry.body.type, entry.body.txn, { zxid, time: BigInt(timeMs), clientId });
     if (digest === null || entry.zxid <= this.fuzzyUntil) return;
     this.digestsCompared += 1;
-    if (digest.treeDigest !== this.digest()) this.wrongDigests.push(entry.zxid);
+    if (digestValue(digest.halves) !== this.digest()) this.wrongDigests.push(entry.zxid);
   }
 
   apply(type: TxnName, body: unknown, at: { zxid: bigint; time: bigint; clientId: bigint }): void {
