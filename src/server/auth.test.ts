@@ -53,9 +53,9 @@ test.each([
     ['zk/host@REALM', true],
     ['a/b/c', true],
     ['@', true],
+    ['', true],
   ] as const),
   ...([
-    ['', false],
     ['a@b@c', false],
     ['a/b/c@REALM', false],
     ['zk@REALM/host', false],
@@ -64,6 +64,14 @@ test.each([
   const acl = [{ perms: 31, id: { scheme: 'sasl', id } }];
 
   expect(new Auth({ extraSchemes: ['sasl'] }).fixUp(acl, []) !== null).toBe(legal);
+});
+
+test('an x509 id that names no subject is no legal one', () => {
+  const auth = new Auth({ extraSchemes: ['x509'] });
+  const fixed = (id: string) => auth.fixUp([{ perms: 31, id: { scheme: 'x509', id } }], []);
+
+  expect(fixed('CN=ann,O=Foo')).not.toBeNull();
+  expect(fixed('ann')).toBeNull();
 });
 
 test('the SASL user super is meant by every entry for a SASL user, and by no other', () => {

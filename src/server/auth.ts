@@ -8,6 +8,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import { type Acl, digestId, type Id, openAcl } from '../protocol/index.ts';
 import { addressMatches, isAddressRange } from './addresses.ts';
+import { isDistinguishedName } from './distinguished-name.ts';
 
 interface Scheme {
   /** Whether `id` may stand in an ACL. */
@@ -47,12 +48,9 @@ const digest: Scheme = {
 };
 
 /** Ids that something outside has proved (a certificate, a SASL exchange): compared as they are. */
-const literal: Scheme = {
-  valid: (id) => id !== '',
-  matches: literally,
-  proves: true,
-  user: asItIs,
-};
+const literal = { matches: literally, proves: true, user: asItIs };
+
+const x509: Scheme = { ...literal, valid: isDistinguishedName };
 
 /** As Apache has it: a user of this name is meant by every entry for a SASL user. */
 const saslSuper = 'super';
@@ -60,11 +58,11 @@ const saslSuper = 'super';
 const sasl: Scheme = {
   ...literal,
   // A user of DIGEST-MD5, or a principal of Kerberos: service/host@realm.
-  valid: (id) => id !== '' && (!id.includes('@') || /^[^/@]*(\/[^/@]*)?@[^/@]*$/.test(id)),
+  valid: (id) => !id.includes('@') || /^[^/@]*(\/[^/@]*)?@[^/@]*$/.test(id),
   matches: (id, expression) => id === saslSuper || id === expression,
 };
 
-const extraSchemes = { sasl, x509: literal } as const satisfies Record<string, Scheme>;
+const extraSchemes = { sasl, x509 } as const satisfies Record<string, Scheme>;
 
 export type ExtraScheme = keyof typeof extraSchemes;
 
