@@ -162,7 +162,9 @@ export class DigestMd5Server {
   step(token: Buffer): Buffer {
     if (this.#state === 'begun') {
       this.#state = 'over';
-      if (token.length > 0) throw new ProtocolError('SASL: DIGEST-MD5 has the server begin');
+      // As in Java it is no matter what it says: a client of Cyrus that has been here may begin with
+      // what it knows from then (RFC 2831 2.2), and goes on with the challenge that it gets.
+      checkLength(token, responseBytesMax);
       this.#state = 'challenged';
       const realm = quoted(this.#options.realm ?? zooKeeper.realm);
       const nonce = quoted(this.#nonce);
@@ -288,11 +290,7 @@ const directive = new RegExp(
 
 /** A list as in RFC 2616 2.1: empty items are passed over. A name comes once, but for `several`. */
 function parse(bytes: Buffer, bytesMax: number, several: readonly string[] = []): Directives {
-  if (bytes.length > bytesMax) {
-    throw new ProtocolError(
-      `SASL: a token of ${bytes.length} bytes; at most ${bytesMax} are taken`,
-    );
-  }
+  checkLength(bytes, bytesMax);
   const text = bytes.toString('latin1');
   const found = new Map<string, string[]>();
   for (let at = 0; at < text.length; ) {
@@ -310,6 +308,11 @@ function parse(bytes: Buffer, bytesMax: number, several: readonly string[] = [])
     found.set(key, [...values, value.startsWith('"') ? unquoted(value) : value]);
   }
   return found;
+}
+
+function checkLength({ length }: Buffer, bytesMax: number): void {
+  if (length <= bytesMax) return;
+  throw new ProtocolError(`SASL: a token of ${length} bytes; at most ${bytesMax} are taken`);
 }
 
 function single<N extends string>(directives: Directives, ...names: N[]): Record<N, string> {
