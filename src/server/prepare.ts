@@ -285,7 +285,8 @@ export class Prepare {
     if (usageNode === noNode) return 0;
     const usage = parseQuota(nodes.dataOf(usageNode));
     if (usage === null) return err.marshalling;
-    const isOver = (what: 'count' | 'bytes', sum: bigint, hard: bigint, soft: bigint): boolean => {
+    const isOver = (what: 'count' | 'bytes', more: number, hard: bigint, soft: bigint): boolean => {
+      const sum = BigInt.asIntN(64, usage[what] + BigInt(more)); // turns over, as Java's
       const isHard = hard > -1;
       const limit = isHard ? hard : soft;
       if (sum <= limit) return false;
@@ -293,8 +294,8 @@ export class Prepare {
       return isHard;
     };
     const isRefused =
-      (checksCount && isOver('count', usage.count + BigInt(countMore), countHardLimit, count)) ||
-      (checksBytes && isOver('bytes', usage.bytes + BigInt(bytesMore), byteHardLimit, bytes));
+      (checksCount && isOver('count', countMore, countHardLimit, count)) ||
+      (checksBytes && isOver('bytes', bytesMore, byteHardLimit, bytes));
     return isRefused ? err.quotaExceeded : 0;
   }
 

@@ -289,3 +289,18 @@ test('usage of a quota that nobody could read is refused, as Apache could not re
   expect((await client.reply(client.send('setData', large))).err).toBe(wireOf('BAD_ARGUMENTS'));
   expect((await client.reply(client.send('setData', fine))).err).toBe(0);
 });
+
+test('sums of a quota that no long holds turn over, as in Java', async () => {
+  const { zk, client } = await start({ enforceQuota: true });
+  await using _ = zk;
+  await zk.load({
+    '/q': null,
+    '/zookeeper/quota/q/zookeeper_limits': 'count=-1,bytes=-1=;countHardLimit=9',
+    '/zookeeper/quota/q/zookeeper_stats': '',
+  });
+  const data = Buffer.from('count=9223372036854775807,bytes=0');
+  const path = '/zookeeper/quota/q/zookeeper_stats';
+
+  expect(await client.err('setData', { path, data, version: -1 })).toBe(0);
+  expect(await client.err('create', node('/q/a'))).toBe(0);
+});

@@ -199,6 +199,16 @@ test('usage under a quota is counted from when it is set, without a txn of its o
   expect(statOf(tree, '/zookeeper/quota/q/zookeeper_stats').version).toBe(0);
 });
 
+test('usage of the root is all there is when it is set, and no more counted from then on', () => {
+  const tree = new Tree();
+  grown(tree, [create('/q', { data: 'four' }), create('/zookeeper/quota/zookeeper_stats')]);
+  grown(tree, [create('/q/x', { data: '12' })]);
+
+  const usage = tree.nodes.dataOf(tree.find('/zookeeper/quota/zookeeper_stats'))?.toString();
+
+  expect(usage).toBe('count=6,bytes=4');
+});
+
 test('ACLs that no node has any more are forgotten', () => {
   const tree = new Tree();
   const before = tree.acls.size;

@@ -69,7 +69,7 @@ export class Usage {
   #recount(quota: string): void {
     const nodes = this.#nodes;
     const stats = nodes.find(statsPath(quota));
-    const top = quota === '' ? noNode : nodes.find(quota);
+    const top = nodes.find(quota === '' ? '/' : quota); // the root has usage, and no limits
     if (stats === noNode) return;
     let count = 0;
     let bytes = 0;

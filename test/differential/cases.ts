@@ -91,4 +91,25 @@ export const cases: readonly Case[] = [
       call('delete', { path: '/a', version: -1 }),
     ),
   },
+  {
+    name: 'usage of the root is counted when it is set, and no more',
+    profile: 'usual',
+    script: script(
+      make('/a', 'data'),
+      make('/zookeeper/quota/zookeeper_stats', 'count=0,bytes=0'),
+      make('/a/b', 'more'),
+      call('getData', { path: '/zookeeper/quota/zookeeper_stats', watch: false }),
+    ),
+  },
+  {
+    name: 'sums of a quota that no long holds turn over',
+    profile: 'strict',
+    script: script(
+      make('/a', 'x'),
+      ...quotaOf('/a', 'count=-1,bytes=-1=;countHardLimit=9'),
+      setData('/zookeeper/quota/a/zookeeper_stats', 'count=9223372036854775807,bytes=0'),
+      make('/a/b', 'data'),
+      call('getData', { path: '/zookeeper/quota/a/zookeeper_stats', watch: false }),
+    ),
+  },
 ];
