@@ -119,6 +119,10 @@ export async function setQuota(
     if (isWithin(path, quotaRoot)) {
       throw new CommandError('refused', `cannot set a quota under the path: ${quotaRoot}`);
     }
+    // Apache's server stops at such limits, for good: to it they are no path's.
+    if (/^[ /]*$/.test(path)) {
+      throw new CommandError('refused', `${escaped(path)} can have no quota: a name is wanted`);
+    }
     if ((await client.exists(path, { signal })) === null) {
       throw new CommandError('refused', `${escaped(context.path(given))} does not exist.`);
     }

@@ -23,6 +23,7 @@ import {
 import {
   containerOwner,
   isTtl,
+  limitsName,
   limitsPath,
   noNode,
   ownerKind,
@@ -57,8 +58,10 @@ const err = {
 
 export const modesByFlags = new Map(Object.values(createModes).map((mode) => [mode.flags, mode]));
 
+const system = '/zookeeper';
 const belowQuotas = `${quotaRoot}/`;
 const usageEnd = `/${statsName}`;
+const limitsEnd = `/${limitsName}`;
 
 /**
  * Usage of a quota that StatsTrack would throw at. Apache takes it, stops for good at the next change
@@ -66,6 +69,22 @@ const usageEnd = `/${statsName}`;
  */
 function isUnreadableUsage(path: string, data: Buffer | null): boolean {
   return path.startsWith(belowQuotas) && path.endsWith(usageEnd) && parseQuota(data) === null;
+}
+
+/**
+ * Limits that are no path's. Apache takes the length of `/zookeeper/quota` off what is above them, wherever in
+ * `/zookeeper` they are deleted, and stops for good where that leaves no name: as above.
+ */
+function areLimitsOfNothing(path: string): boolean {
+  const above = path.slice(0, -limitsEnd.length);
+  if (!path.endsWith(limitsEnd) || !above.startsWith(system)) return false;
+  return /^[ /]*$/.test(above.slice(quotaRoot.length));
+}
+
+/** What Apache could not replay a log with. */
+function isPoison(path: string, data: Buffer | null): boolean {
+  if (!path.startsWith(system)) return false;
+  return areLimitsOfNothing(path) || isUnreadableUsage(path, data);
 }
 
 /** Who asks. */
@@ -143,7 +162,7 @@ export class Prepare {
     const hash = isPlain && !mode.sequential ? plain.hash : pathHash(path);
     if (this.#outlook.get(path, hash) !== undefined) return err.nodeExists;
     if (ownerKind(parent.owner, this.#tree.extendedTypes) === 'session') return err.ephemeralParent;
-    if (isUnreadableUsage(path, data)) return err.badArguments;
+    if (isPoison(path, data)) return err.badArguments;
     const bytes = data === null ? 0 : data.length;
     const quotaFault = this.#quotaFault(path, bytes, 1);
     if (quotaFault !== 0) return quotaFault;
@@ -380,5 +399,6 @@ function createTxn(
 function deletableParent(path: string): string | null {
   const slash = path.lastIndexOf('/');
   if (slash === -1 || path.includes('\0') || special.has(path)) return null;
+  if (path.startsWith(system) && areLimitsOfNothing(path)) return null;
   return slash === 0 ? '/' : path.slice(0, slash);
 }

@@ -3,6 +3,7 @@ import { encode } from '../jute/index.ts';
 import { digestId, ops, wireOf } from '../protocol/index.ts';
 import { silentLogger } from '../support/index.ts';
 import { RawClient, startTestServer, type TestServerOptions } from '../testing/index.ts';
+import { Tree } from '../tree/index.ts';
 
 const anyone = { scheme: 'world', id: 'anyone' };
 const open = [{ perms: 31, id: anyone }];
@@ -288,6 +289,27 @@ test('usage of a quota that nobody could read is refused, as Apache could not re
   expect((await client.reply(client.send('setData', none))).err).toBe(wireOf('BAD_ARGUMENTS'));
   expect((await client.reply(client.send('setData', large))).err).toBe(wireOf('BAD_ARGUMENTS'));
   expect((await client.reply(client.send('setData', fine))).err).toBe(0);
+});
+
+test.each([
+  '/zookeeper/zookeeper_limits',
+  '/zookeeper/quota/zookeeper_limits',
+  '/zookeeper/quota/ /zookeeper_limits',
+  '/zookeeper/five5/zookeeper_limits',
+])('limits of nothing, %j, are refused, as Apache could not replay them', async (path) => {
+  const tree = new Tree();
+  const head = { clientId: 0n, cxid: 0, zxid: 1, timeMs: 0 };
+  const made = { data: null, acl: open, ephemeral: false, parentCVersion: -1 };
+  const above = path.slice(0, path.lastIndexOf('/'));
+  tree.apply(head, { type: 'create', txn: { path: above, ...made } });
+  const { zk, client } = await start({ tree });
+  await using _ = zk;
+
+  expect(await client.err('create', node(path))).toBe(wireOf('BAD_ARGUMENTS'));
+  tree.apply({ ...head, zxid: 2 }, { type: 'create', txn: { path, ...made } }); // by Apache
+  expect(await client.err('delete', { path, version: -1 })).toBe(wireOf('BAD_ARGUMENTS'));
+  expect(await client.err('create', node(`${above}/zookeeper_limit`))).toBe(0);
+  expect(await client.err('create', node('/zookeeper_limits'))).toBe(0);
 });
 
 test('sums of a quota that no long holds turn over, as in Java', async () => {

@@ -114,6 +114,17 @@ test('a parent of a quota can have none of its own', async () => {
   expect(above.err).toMatch(/has a child .*\/q\/r which has a quota/);
 });
 
+test('the root can have no quota, whose limits would end a server', async () => {
+  await using zk = await startZk();
+
+  const { code, err } = await runInProcess(zk.directAddress.replace(/\/.*/, ''), [
+    ...['setquota', '-n', '5', '/'],
+  ]);
+
+  expect(code).toBe(6);
+  expect(err).toContain('/ can have no quota');
+});
+
 test('config prints what the server has, and reconfig says why it can not', async () => {
   await using zk = await startZk();
 
