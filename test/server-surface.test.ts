@@ -632,6 +632,21 @@ test('the last op of a link is told by the number that its client gave it, and n
   expect(failed).toMatch(/,lop=NA,.*,lcxid=0x8,/);
 });
 
+test('a link that has taken over a session and asked for nothing shows no op', async () => {
+  await using server = await start();
+  const first = await RawClient.connect(server.port);
+  const { sessionId, passwd } = first;
+  const second = await RawClient.connect(server.port, { sessionId, passwd });
+
+  const shown = await ask(server.port, 'cons');
+  await ask(server.port, 'crst');
+  const reset = await ask(server.port, 'cons');
+  second.close();
+
+  expect(shown).toMatch(/,sid=\w+,lop=null,est=\d+,to=\d+,lcxid=0x0,lzxid=0x0,lresp=0,/);
+  expect(reset).toMatch(/,sid=\w+,lop=NA,est=\d+,to=\d+,lzxid=0xf{16},lresp=0,/);
+});
+
 test('limits and usage of quotas are summed up by the first name of their paths', async () => {
   await using server = await start({ enforceQuota: true });
   const client = await connect(server.address);

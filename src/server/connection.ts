@@ -121,11 +121,11 @@ export class Connection implements Watcher {
   readonly establishedWallMs: number;
   packetsReceived = 0;
   packetsSent = 0;
-  /** Of the last op answered; 0 before the first, and where a write failed. */
-  lastCode = 0;
-  /** Of the last that was a number of the client's own: no ping's. -1 before the first. */
-  lastXid = -1;
-  lastZxid = -1;
+  /** Of the last op answered; 0 where a write failed and after a reset, undefined before the first. */
+  lastCode: number | undefined = undefined;
+  /** Of the last that was a number of the client's own: no ping's. 0 before the first, -1 after a reset. */
+  lastXid = 0;
+  lastZxid = 0;
   lastReplyMs = 0;
   readonly latency = new Timing();
 

@@ -18,7 +18,11 @@ const byCode = new Map(
   Object.entries(names).map(([op, name]) => [ops[op as OpName].code as number, name]),
 );
 
-/** Of a link that nothing was answered on: not applicable. */
-export function lastOperation({ lastCode }: { readonly lastCode: number }): string {
-  return byCode.get(lastCode) ?? 'NA';
+/** Null, as Java prints it, of a link that nothing was answered on; not applicable to what failed. */
+export function lastOperation({
+  lastCode,
+}: {
+  readonly lastCode: number | undefined;
+}): string | null {
+  return lastCode === undefined ? null : (byCode.get(lastCode) ?? 'NA');
 }

@@ -306,7 +306,7 @@ export interface ConnectionStats {
   readonly queuedBytes: number;
   readonly watches: number;
   /** Of the last op answered: its number in the table of ops. */
-  readonly lastCode: number;
+  readonly lastCode: number | undefined;
   readonly lastXid: number;
   readonly lastZxid: number;
   readonly lastReplyMs: number;

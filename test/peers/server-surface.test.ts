@@ -17,6 +17,7 @@ import {
   startServer,
   unmeasured,
 } from '../../src/server/index.ts';
+import { RawClient } from '../../src/testing/index.ts';
 import { beCounted, counts } from '../counted.ts';
 import {
   type ApacheServer,
@@ -138,6 +139,25 @@ test.skipIf(peer === undefined)(
     expect(own).toMatch(/^Connections dump:\nConnections Sets \(N\)\/\(N\):\n/m);
   },
 );
+
+test.skipIf(peer === undefined)('a link that has asked for nothing yet shows so', async () => {
+  const shown = async (port: number, adminPort: number) => {
+    const first = await RawClient.connect(port);
+    const { sessionId, passwd } = first;
+    const link = await RawClient.connect(port, { sessionId, passwd });
+    const id = `0x${sessionId.toString(16)}`;
+    const line = (await fourLetterWord(port, 'cons')).split('\n').find((each) => each.includes(id));
+    const told = await (await fetch(`http://127.0.0.1:${adminPort}/commands/connections`)).text();
+    link.close();
+    // Not as JSON: a session's id has more digits than a number.
+    const fields = told.slice(told.indexOf(`"session_id":${sessionId},`)).split(',', 7);
+    return { line: shape(line!), fields: fields.slice(1).map(shape) };
+  };
+
+  const theirs = await shown(apache.port, apacheAdminPort);
+
+  expect(await shown(ours.port, admin.port)).toEqual(theirs);
+});
 
 test.skipIf(peer === undefined)('mntr has every metric of Apache, or says why not', async () => {
   const names = (text: string) =>
