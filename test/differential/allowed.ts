@@ -13,6 +13,7 @@ export const byNature = {
   zxids: 'counted from the start of the script, since that reads better; both servers start at 0',
   times:
     "clocks. Compared: that a node's times are those of the txns which its zxids name, and recent",
+  'nonces of SASL': 'made at random',
   'children, ephemerals, whoAmI': 'hash sets in Apache: compared without their order',
   'what `auth` in an ACL becomes':
     'the ids of a link are a hash set in Apache: neighbours are sorted',
@@ -71,6 +72,16 @@ export const neverSent: readonly {
         : spoilsUsage(request),
   },
   {
+    name: "limits of a quota that are no path's",
+    reason:
+      'Apache stops when they are made or deleted, and does not start again on that log. Ours refuses them ' +
+      'with BAD_ARGUMENTS',
+    is: ({ op, request }) =>
+      op === 'multi'
+        ? (request as readonly MultiPart[]).some((part) => areLimitsOfNothing(part.request))
+        : areLimitsOfNothing(request),
+  },
+  {
     name: 'limits of a quota that are an ephemeral node',
     reason:
       'what is deleted at the end of a session after the limits is not counted any more, and Apache deletes ' +
@@ -81,6 +92,11 @@ export const neverSent: readonly {
         : isFleetingLimits(request),
   },
 ];
+
+function areLimitsOfNothing(request: unknown): boolean {
+  const { path = '' } = (request ?? {}) as { path?: string };
+  return /^\/zookeeper.{0,6}\/zookeeper_limits$/.test(path);
+}
 
 function isFleetingLimits(request: unknown): boolean {
   const { path, flags } = (request ?? {}) as { path?: string; flags?: number };

@@ -43,6 +43,14 @@ export const systemPaths = [
   '/zookeeper/quota/a/b/zookeeper_limits',
   '/zookeeper/quota/a/b/zookeeper_stats',
   '/zookeeper/x',
+  // Usage of the root; a quota on quotas; and what only begins as they do.
+  '/zookeeper/quota/zookeeper_stats',
+  '/zookeeper/quota/zookeeper',
+  '/zookeeper/quota/zookeeper/zookeeper_limits',
+  '/zookeeper/quota/zookeeper/zookeeper_stats',
+  '/zookeeper/quotas',
+  '/zookeeper/quotas/zookeeper_limits',
+  '/zookeeper/quotas/zookeeper_stats',
 ];
 export const users = ['ann:pw', 'bob:pw'];
 export const world = { scheme: 'world', id: 'anyone' };
@@ -123,11 +131,34 @@ export const ids: readonly (readonly [number, { scheme: string; id: string }])[]
   [1, { scheme: 'digest', id: 'a:b:c' }],
   [1, { scheme: 'digest', id: 'a:' }],
   [1, { scheme: 'sasl', id: 'ann' }],
+  [1, { scheme: 'sasl', id: '' }],
+  [1, { scheme: 'sasl', id: 'zk/host@REALM' }],
+  [1, { scheme: 'sasl', id: 'a@b@c' }],
   [1, { scheme: 'x509', id: 'CN=ann' }],
+  [1, { scheme: 'x509', id: '' }],
+  [1, { scheme: 'x509', id: 'ann' }],
+  [1, { scheme: 'x509', id: 'CN="a,b" + 1.2.3=#0500; O=' }],
+  [1, { scheme: 'x509', id: 'CN=a,E=b' }],
   [1, { scheme: 'super', id: '' }],
   [1, { scheme: '', id: '' }],
   [1, { scheme: 'nosuch', id: 'x' }],
 ];
+
+/** Sessions last from 20 to 200 s here. */
+export const oddTimeouts = [
+  ...[
+    -0x8000_0000, -1, 0, 1, 19_999, 20_000, 20_001, 30_001, 199_999, 200_000, 200_001, 0x7fff_ffff,
+  ],
+];
+
+/** Those of events, pings, proofs and watches set again are taken as any other. */
+export const oddXids = [-0x8000_0000, -8, -4, -3, -2, 0, 7, 0x7fff_ffff];
+
+/** Of a proof by SASL; the second begins none, and is taken all the same. */
+export const saslTokens = ['', 'token', 'username="ann"', 'a=b,'];
+
+/** What a byte becomes. None is above 0x7f: text stays text, and no length turns to less than none. */
+export const pokedBytes = [0x00, 0x01, 0x02, 0x07, 0x20, 0x2f, 0x7f];
 
 export const quotaTexts = [
   'count=3,bytes=100',
@@ -135,6 +166,7 @@ export const quotaTexts = [
   'count=-1,bytes=-1=;byteHardLimit=40;countHardLimit=-1',
   'count=5,bytes=5=;byteHardLimit=5;countHardLimit=5',
   'count=2',
+  'count=9223372036854775807,bytes=9223372036854775807=;x=1',
   'not a quota',
   '',
 ];

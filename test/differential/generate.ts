@@ -8,9 +8,13 @@ import { Requests } from './generate-requests.ts';
 import {
   brokenFrames,
   oddGreetings,
+  oddTimeouts,
+  oddXids,
   open,
   opWeights,
+  pokedBytes,
   quotaTexts,
+  saslTokens,
   unknownOps,
   users,
 } from './generate-tables.ts';
@@ -39,6 +43,16 @@ export function generate(seed: number, enforceQuota: boolean): Script {
 
 const noBigInts = (_: string, value: unknown) => (typeof value === 'bigint' ? 0 : value);
 
+/**
+ * Not what could become one of those that are never sent, or has to stand alone: ops with a time to live,
+ * quotas, containers.
+ */
+function bearsPoking({ op, request }: Call): boolean {
+  if (op === 'setWatches' || op === 'setWatches2' || op === 'ping') return false;
+  const text = JSON.stringify([op, request], noBigInts);
+  return !/createTTL|createContainer|zookeeper|quota|count=/.test(text);
+}
+
 class Maker {
   readonly #random: Random;
   readonly slots: number;
@@ -60,7 +74,7 @@ class Maker {
 
   connect(slot: number): Command {
     const random = this.#random;
-    const timeOut = random.chance(0.9) ? 60_000 : random.pick([-1, 0, 1, 30_001, 0x7fff_ffff]);
+    const timeOut = random.chance(0.9) ? 60_000 : random.pick(oddTimeouts);
     const connect = { kind: 'connect', slot, timeOut, old: random.chance(0.1) } as const;
     if (random.chance(0.01)) return { ...connect, ahead: true };
     if (random.chance(0.9)) return connect;
@@ -137,7 +151,7 @@ class Maker {
         [1, 'short'],
         [1, 'null'],
       ] as const),
-      timeOut: 60_000,
+      timeOut: random.chance(0.9) ? 60_000 : random.pick(oddTimeouts),
       old: random.chance(0.1),
       ahead: random.chance(0.05),
     };
@@ -172,9 +186,10 @@ class Maker {
       const op = random.weighted(opWeights);
       let call: Call = { kind: 'call', slot, op, request: this.#requests.of(op) };
       if (random.chance(0.01)) call = this.#mangled(call);
+      else if (random.chance(0.02) && bearsPoking(call)) call = this.#poked(call);
       else if (op === 'setWatches' || op === 'setWatches2') call = { ...call, xid: -8 };
       else if (op === 'ping') call = { ...call, xid: -2 };
-      else if (random.chance(0.005)) call = { ...call, xid: random.pick([0, -3, 7, 0x7fff_ffff]) };
+      else if (random.chance(0.005)) call = { ...call, xid: random.pick(oddXids) };
       if (!neverSent.some((never) => never.is(call))) return call;
     }
   }
@@ -186,12 +201,25 @@ class Maker {
     return { ...call, cut: random.chance(0.7) ? 1 + random.below(12) : -1 - random.below(8) };
   }
 
+  #poked(call: Call): Call {
+    const random = this.#random;
+    return { ...call, poke: { at: random.below(200), byte: random.pick(pokedBytes) } };
+  }
+
   #odd(slot: number): Call {
     const random = this.#random;
     return random.weighted<Call>([
       [3, { kind: 'call', slot, op: random.pick(unknownOps), request: null, hex: '' }],
       [2, { kind: 'call', slot, op: 'check', request: { path: this.#values.path(), version: -1 } }],
-      [1, { kind: 'call', slot, op: 'sasl', request: { token: Buffer.from('token') } }],
+      [
+        1,
+        {
+          kind: 'call',
+          slot,
+          op: 'sasl',
+          request: { token: Buffer.from(random.pick(saslTokens)) },
+        },
+      ],
     ]);
   }
 

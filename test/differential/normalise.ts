@@ -121,7 +121,7 @@ class View {
 
   #print(value: unknown, key = ''): string {
     if (value === null || value === undefined) return String(value);
-    if (Buffer.isBuffer(value)) return `<${value.toString('hex')}>`;
+    if (Buffer.isBuffer(value)) return key === 'token' ? challenge(value) : hex(value);
     if (typeof value === 'string') return JSON.stringify(value);
     if (Array.isArray(value)) return this.#list(value, key);
     if (typeof value !== 'object') return String(value);
@@ -168,6 +168,12 @@ class View {
     return Math.abs(Number(ms) - Date.now()) < 600_000 ? 'its txn' : 'long ago';
   }
 }
+
+const hex = (bytes: Buffer): string => `<${bytes.toString('hex')}>`;
+
+/** What SASL says is text, and new each time. */
+const challenge = (token: Buffer): string =>
+  token.toString('latin1').replace(/nonce="[^"]*"/, 'nonce="…"');
 
 const byText = (a: Line, b: Line): number => (a.text < b.text ? -1 : 1);
 

@@ -176,6 +176,9 @@ export function send(line: Line, calls: readonly (readonly [call: Call, command:
       else if (call.request !== null && typeof call.op !== 'number') {
         (ops[call.op].request.write as (w: Writer, value: unknown) => void)(w, call.request);
       }
+      if (call.poke !== undefined && w.length > start) {
+        w.memory[start + (call.poke.at % (w.length - start))] = call.poke.byte;
+      }
       if (call.cut === undefined) return;
       if (call.cut >= 0) w.truncate(Math.max(start, w.length - call.cut));
       else w.raw(Buffer.alloc(-call.cut, 7));

@@ -4,7 +4,7 @@
  *   npx tsx test/differential/run.ts --ops 1000000 --seed 1
  *   npx tsx test/differential/run.ts --seed 1 --script 42 --ops 1      one script again
  *
- * --profile usual|strict|plain   what the servers are told (without: each for a third of the ops)
+ * --profile usual|strict|plain|proved   what the servers are told (without: each for a quarter of the ops)
  * --peer debian                  another server to hold ours against
  * --differences N                goes on until there were N
  * --no-shrink                    says only what differs, at once

@@ -15,6 +15,8 @@ export interface Call {
   readonly xid?: number;
   /** So many bytes are missing from its end, or, below 0, were added there. */
   readonly cut?: number;
+  /** This byte of the record, counted round and round, is another one. */
+  readonly poke?: { readonly at: number; readonly byte: number };
   /** Bytes to send in place of the record. */
   readonly hex?: string;
 }

@@ -1,14 +1,22 @@
 /** The two servers that are compared, told the same. */
 
+import { Sasl } from '../../src/server/index.ts';
 import {
   startTestServer,
   type TestServer,
   type TestServerOptions,
 } from '../../src/testing/index.ts';
-import { type ApacheServer, startApache, type ZooKeeperPeer } from '../peers/zookeeper.ts';
+import {
+  type ApacheOptions,
+  type ApacheServer,
+  startApache,
+  type ZooKeeperPeer,
+} from '../peers/zookeeper.ts';
 import { type Comparison, compare } from './compare.ts';
 import { Player } from './play.ts';
 import type { Script } from './script.ts';
+
+const saslUsers = new Map([['ann', 'pw']]);
 
 /** What both are told, in the words of each. */
 export const profiles = {
@@ -25,6 +33,18 @@ export const profiles = {
     config: {},
     jvm: ['-Dzookeeper.extendedTypesEnabled=false'],
   },
+  /** With schemes that somebody outside of ZooKeeper proves. */
+  proved: {
+    enforceQuota: false,
+    ours: {
+      extendedTypesEnabled: true,
+      extraSchemes: ['sasl', 'x509'],
+      sasl: new Sasl({ passwordOf: (name) => saslUsers.get(name) }),
+    },
+    config: { 'authProvider.x509': 'org.apache.zookeeper.server.auth.X509AuthenticationProvider' },
+    jvm: [],
+    sasl: { users: Object.fromEntries(saslUsers) },
+  },
 } as const satisfies Record<
   string,
   {
@@ -32,6 +52,7 @@ export const profiles = {
     ours: TestServerOptions;
     config: Record<string, string>;
     jvm: string[];
+    sasl?: ApacheOptions['sasl'];
   }
 >;
 
@@ -59,9 +80,11 @@ export class Pair {
     profile: ProfileName,
     more: TestServerOptions = {},
   ): Promise<Pair> {
-    const { config, jvm, ours } = profiles[profile];
+    const told = profiles[profile];
+    const { config, jvm, ours } = told;
     const apache = await startApache(peer, {
       tickTimeMs,
+      ...('sasl' in told ? { sasl: told.sasl } : {}),
       config: { ...config, maxClientCnxns: '0', snapCount: '10000000' },
       jvm: [
         // What survives a power cut is not the question here; how fast it answers is.
