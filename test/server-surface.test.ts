@@ -893,6 +893,25 @@ test('where a certificate is wanted and not needed, one of strangers is refused 
   expect(server.engine.stats.tlsFailures).toBeGreaterThan(0);
 });
 
+test('a certificate is a proof to whoever asks once more, and none to who has none', async () => {
+  const { ca, server: own, client: known } = certificates;
+  await using server = await start({
+    tls: { ...own, ca, requestCert: true, rejectUnauthorized: false },
+    extraSchemes: ['x509'],
+  });
+  const dial = (pair: { cert?: string; key?: string }) =>
+    connect(server.address, { tls: { ca, servername: 'localhost', ...pair } } as never);
+  const [owner, stranger] = [await dial(known), await dial({})];
+  const before = await owner.whoAmI();
+
+  await owner.addAuth('x509', '');
+
+  expect(await owner.whoAmI()).toEqual(before);
+  await expect(stranger.addAuth('x509', '')).rejects.toMatchObject({ code: 'AUTH_FAILED' });
+  await owner.close();
+  await stranger.close();
+});
+
 test('the owner of the super certificate may do everything', async () => {
   const { ca, server: own, client: known } = certificates;
   const options = { tls: { ca, servername: 'localhost', ...known } };

@@ -106,9 +106,18 @@ export class Auth {
     ]);
   }
 
-  /** What an auth packet proves, or null when it proves nothing. */
-  prove(scheme: string, credentials: Buffer | null, address: string): readonly Id[] | null {
+  /** What an auth packet proves on a link that has proved `known`, or null when it proves nothing. */
+  prove(
+    scheme: string,
+    credentials: Buffer | null,
+    address: string,
+    known: readonly Id[] = [],
+  ): readonly Id[] | null {
     if (scheme === 'ip') return [{ scheme, id: address }];
+    if (scheme === 'x509') {
+      const own = known.filter((id) => id.scheme === scheme); // the certificate says what it said
+      return own.length > 0 ? own : null;
+    }
     if (scheme !== 'digest' || credentials === null || !this.#schemes.has(scheme)) return null;
     const { superDigest, digestAlgorithm } = this.#options;
     const id = digestId(credentials.toString('utf8'), digestAlgorithm);

@@ -118,8 +118,9 @@ export class Proofs {
       this.#end(connection, xid, 0, authFailedErr);
       return;
     }
-    const proved = this.#auth.prove(scheme, auth, connection.wire.address);
-    if (proved === null || this.#isTooMany(connection.ids, proved)) {
+    const { ids, wire } = connection;
+    const proved = this.#auth.prove(scheme, auth, wire.address, ids);
+    if (proved === null || this.#isTooMany(ids, proved)) {
       this.#failed(connection, scheme, nowMs);
       this.#end(connection, xid, 0, authFailedErr);
       return;
