@@ -25,6 +25,9 @@ export interface AppliedKey {
   readonly fileDefault?: string;
 }
 
+/** A smaller autopurge.snapRetainCount counts as this, as with Apache. */
+export const snapRetainCountMin = 3;
+
 const limitAbout = (name: LimitName): AppliedKey => ({
   kind: 'int',
   default: String(defaultLimits[name]),
@@ -67,7 +70,7 @@ const apache = {
   'snapCount':               { kind: 'int',  default: '100000', about: 'transactions between two snapshots, from half of it to all of it; unless it is given, no fewer than two thirds of the nodes, and up to a million small ones not more often than every 10 s' },
   'preAllocSize':            { kind: 'int',  default: '65536', about: 'KiB by which a log grows ahead' },
   'snapshot.compression.method': { kind: 'text', default: '', about: '`gz`, or nothing; `snappy` is read and not written' },
-  'autopurge.snapRetainCount': { kind: 'int', default: '3', about: 'snapshots to keep, at least 3' },
+  'autopurge.snapRetainCount': { kind: 'int', default: '3', about: `snapshots to keep, at least ${snapRetainCountMin}` },
   'autopurge.purgeInterval': { kind: 'int',  default: '0', about: 'hours; 0 never purges' },
   'fsync.warningthresholdms': { kind: 'int', default: '1000', property: 'fsync.warningthresholdms', about: 'milliseconds; a batch that takes the log longer is told and counted' },
   'forceSync':               { kind: 'text', default: 'yes', about: '`no` acknowledges what a loss of power takes away again' },
@@ -275,7 +278,9 @@ export const inertKeys: Readonly<Record<string, string>> = {
   ...reasons('it follows from jute.maxbuffer', ['jute.maxbuffer.extrasize']),
   ...reasons('old TTL nodes are not told from ephemeral ones', ['emulate353TTLNodes']),
   ...reasons('logs are cut by snapCount', ['snapSizeLimitInKb', 'txnLogSizeLimitInKb']),
-  ...reasons('there is nothing to trace', ['messageTracker.BufferSize', 'messageTracker.Enabled']),
+  ...reasons('there is nothing to trace', [
+    ...['messageTracker.BufferSize', 'messageTracker.Enabled', 'traceFile', 'requestTraceFile'],
+  ]),
   ...reasons('links are closed as they are', ['allowSaslFailedClients']),
   // zkServer.sh passes these to every server, for the patterns of its own log4j and logback files.
   ...reasons('the log goes to standard output, see drover.logLevel', [

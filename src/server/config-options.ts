@@ -8,7 +8,7 @@ import { readFileSync } from 'node:fs';
 import { isLoopback } from './addresses.ts';
 import type { ExtraScheme } from './auth.ts';
 import { ConfigError, type ServerConfig } from './config.ts';
-import { appliedKeys, type ConfigKey } from './config-keys.ts';
+import { appliedKeys, type ConfigKey, snapRetainCountMin } from './config-keys.ts';
 import { defaultLimits, type LimitName, type Limits } from './limits.ts';
 import type { ServerOptions } from './options.ts';
 import { Sasl } from './sasl.ts';
@@ -116,7 +116,7 @@ function persisting(config: ServerConfig): ServerOptions {
       ? {}
       : {
           autopurge: {
-            retain: Math.max(3, config.must('autopurge.snapRetainCount')),
+            retain: Math.max(snapRetainCountMin, config.must('autopurge.snapRetainCount')),
             intervalMs: intervalHours * 3_600_000,
           },
         }),

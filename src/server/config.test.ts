@@ -95,6 +95,26 @@ describe('a zoo.cfg', () => {
       /^zoo\.cfg line 1: there is no key "completely\.other\.thing"$/,
     );
     expect(refusal('__proto__=1')).toThrow('there is no key "__proto__"');
+    expect(refusal('---=1')).toThrow(/there is no key "---"$/);
+  });
+
+  test.each([
+    ['port', 'clientPort'],
+    ['timeTick', 'tickTime'],
+    ['sessionTimeoutMax', 'maxSessionTimeout'],
+    ['snapRetainCount', 'autopurge.snapRetainCount'],
+    ['purgeInterval', 'autopurge.purgeInterval'],
+    ['serverPort', 'admin.serverPort'],
+    ['data', 'dataDir'],
+  ])('with %s, the words of %s but not its name, is told so', (key, meant) => {
+    expect(refusal(`${key}=1`)).toThrow(`there is no key "${key}"; is ${meant} meant?`);
+  });
+
+  test('that keeps fewer snapshots than a way back needs is told how many are kept', () => {
+    expect(readConfig(file('autopurge.snapRetainCount=1')).warnings).toEqual([
+      'zoo.cfg line 1: autopurge.snapRetainCount is 3, as fewer leave no good way back',
+    ]);
+    expect(readConfig(file('autopurge.snapRetainCount=3')).warnings).toEqual([]);
   });
 
   test('with a value that can not be meant is refused by its line', () => {

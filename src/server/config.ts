@@ -15,6 +15,7 @@ import {
   inertKeys,
   inertPrefixes,
   refusedKeys,
+  snapRetainCountMin,
 } from './config-keys.ts';
 import { defaultLimits, type LimitName } from './limits.ts';
 import { readProperties } from './properties.ts';
@@ -152,6 +153,12 @@ export function readConfig(sources: ConfigSources): ServerConfig {
   }
   const config = new ServerConfig(given, authProviders, warnings, file !== undefined);
   check(config);
+  if (config.must('autopurge.snapRetainCount') < snapRetainCountMin) {
+    const origin = config.originOf('autopurge.snapRetainCount');
+    warnings.push(
+      `${origin}: autopurge.snapRetainCount is ${snapRetainCountMin}, as fewer leave no good way back`,
+    );
+  }
   return config;
 }
 
@@ -199,7 +206,8 @@ function unapplied(written: string, { value, origin }: Given): string | undefine
   const prefix = inertPrefixes.find((each) => key.startsWith(each));
   if (prefix !== undefined) return `${origin}: ${key} has no effect here`;
   const known = [...Object.keys(appliedKeys), ...Object.keys(inertKeys), 'server.1'];
-  const near = nearest(key, known, Math.max(2, Math.floor(key.length / 3)));
+  const near =
+    nearest(key, known, Math.max(2, Math.floor(key.length / 3))) ?? sameWords(key, known);
   const hint = near === undefined ? '' : `; is ${near} meant?`;
   throw new ConfigError(`${origin}: there is no key ${JSON.stringify(written)}${hint}`);
 }
@@ -290,6 +298,22 @@ export function nearest(
   }
   return best !== undefined && best.distance <= distanceMax ? best.key : undefined;
 }
+
+/** The shortest name with all of these words in it, in whatever order: `timeTick`, `snapRetainCount`, `port`. */
+function sameWords(name: string, known: readonly string[]): string | undefined {
+  const words = wordsOf(name);
+  if (words.length === 0) return undefined;
+  return known
+    .filter((key) => words.every((word) => wordsOf(key).includes(word)))
+    .reduce<string | undefined>(
+      (best, key) =>
+        best === undefined || wordsOf(key).length < wordsOf(best).length ? key : best,
+      undefined,
+    );
+}
+
+const wordsOf = (name: string) =>
+  name.match(/[A-Z]*[a-z0-9]+|[A-Z]+/g)?.map((word) => word.toLowerCase()) ?? [];
 
 /** Letters to add, drop, change or swap. */
 function editDistance(a: string, b: string): number {
