@@ -134,8 +134,9 @@ test('a port that is taken, a folder that is not ours, a file in the way: one se
   const port = String((taken.address() as { port: number }).port);
   mkdirSync(join(folder, 'home'));
   writeFileSync(join(folder, 'home', 'letter.txt'), '');
-  const [inUse, foreign, noFolder, noParent] = await Promise.all([
+  const [inUse, console, foreign, noFolder, noParent] = await Promise.all([
     drover('serve', '-p', port, '-d', 'data'),
+    drover('serve', '-p', '0', '--in-memory', '--console-port', port),
     drover('serve', '-p', '0', '-d', 'home'),
     drover('serve', '-p', '0', '-d', 'home/letter.txt'),
     drover('serve', '-p', '0', '-d', 'home/letter.txt/data'),
@@ -145,6 +146,10 @@ test('a port that is taken, a folder that is not ours, a file in the way: one se
   expect(inUse).toMatchObject({
     code: 3,
     err: `drover: 127.0.0.1:${port} is taken by another program; stop that one, or choose another port with --port\n`,
+  });
+  expect(console).toMatchObject({
+    code: 3,
+    err: expect.stringMatching(/choose another port for the console with --console-port\n$/),
   });
   expect(foreign.code).toBe(4);
   expect(foreign.err).toMatch(/^drover: home holds other things \(letter\.txt\) .*--data.*\n$/);

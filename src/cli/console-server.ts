@@ -87,6 +87,7 @@ export async function openServerConsole(
     contexts,
     ...(storage === undefined && { journalSinceMs: Date.now() }),
     ...(demo !== undefined && { demoEnds: () => demo.ends }),
+    portFlag: '--console-port',
     options,
   });
   const close = async () => {

@@ -102,6 +102,8 @@ export interface OpenConsole {
   readonly journalSinceMs?: number | undefined;
   /** Of a demo, while it runs: its brokers only play. */
   readonly demoEnds?: () => Ends | undefined;
+  /** What chooses its port, for who finds it taken; --port unless said. */
+  readonly portFlag?: string;
   readonly options: Partial<ConsoleOptions>;
 }
 
@@ -129,7 +131,7 @@ export async function openConsole(open: OpenConsole): Promise<RunningConsole> {
     return { ...running, close, [Symbol.asyncDispose]: close };
   } catch (error) {
     await own.close();
-    throw asCommandError(error, options);
+    throw asCommandError(error, open);
   }
 }
 
@@ -167,13 +169,13 @@ function openSources(
   };
 }
 
-function asCommandError(error: unknown, { host, port }: Partial<ConsoleOptions>): unknown {
+function asCommandError(error: unknown, { portFlag = '--port', options }: OpenConsole): unknown {
   if (error instanceof ConsoleError)
     return new CommandError('usage', error.message, { cause: error });
   const { code } = error as NodeJS.ErrnoException;
-  const at = `${host ?? '127.0.0.1'}:${port ?? consolePort}`;
+  const at = `${options.host ?? '127.0.0.1'}:${options.port ?? consolePort}`;
   if (code === 'EADDRINUSE') {
-    const why = `${at} is taken by another program; choose another port for the console`;
+    const why = `${at} is taken by another program; choose another port for the console with ${portFlag}`;
     return new CommandError('address', why, { cause: error });
   }
   if (code === 'EACCES' || code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') {
