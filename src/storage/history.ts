@@ -3,7 +3,9 @@
  * what. No server answers this; the files do.
  *
  * What the node was before the first log, and behind a gap in them, is taken from the snapshot at which
- * that log begins. Without one, and unless it begins with zxid 1, `before` of the next change is not known.
+ * that log begins, or a later one as long as nothing is told of the node: purged directories begin with
+ * the log before their oldest snapshot. Without one, and unless the first log begins with zxid 1, `before`
+ * of the next change is not known.
  */
 
 import type { Acl, StatPersisted, TxnBody } from '../protocol/index.ts';
@@ -51,7 +53,7 @@ export async function pathHistory(
 ): Promise<void> {
   const life = new NodeLife(path, onChange);
   for (const file of await listLogs(fs, logDir)) {
-    if (life.isGapBefore(file.zxid)) {
+    if (life.isGapBefore(file.zxid) || life.isUnknown) {
       life.goOn(file.zxid, await stateBefore(fs, dir, path, file.zxid));
     }
     const reader = await LogReader.open(fs, file);
@@ -122,6 +124,10 @@ class NodeLife {
   isGapBefore(zxid: bigint): boolean {
     const last = this.#lastZxid;
     return last === undefined || (zxid > last && !mayFollow(zxid, last));
+  }
+
+  get isUnknown(): boolean {
+    return this.#state === undefined;
   }
 
   goOn(zxid: bigint, state: NodeState | null | undefined): void {

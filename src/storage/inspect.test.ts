@@ -107,6 +107,23 @@ describe('the history of a path', () => {
     expect(String(changes[0]!.before!.data)).toBe('two');
   });
 
+  test('a later snapshot tells what the node was, as long as no log has told of it', async () => {
+    const fs = new SimulatedDisk();
+    const log = new LogWriter({ folder, lastZxid: 1n, fs, preallocBytes: 0 });
+    await log.append([txn(2, 'create', create('/b', ''))]);
+    log.roll();
+    await log.append([txn(3, 'setData', { path: '/a', data: Buffer.from('three'), version: 1 })]);
+    await log.close();
+    const nodes = [{ path: '/a', data: Buffer.from('two'), acl: -1, stat }];
+    const head = { zxid: 2n, sessions: new Map(), acls: new Map() };
+    await writeSnapshot({ ...head, nodes }, { folder, fs });
+    const changes: PathChange[] = [];
+
+    await pathHistory(folder, folder, '/a', (change) => changes.push(change), fs);
+
+    expect(changes).toMatchObject([{ zxid: 3n, before: { data: Buffer.from('two') } }]);
+  });
+
   test('admits what it can not know', async () => {
     const fs = await life();
     await fs.remove(at('log.1'));
