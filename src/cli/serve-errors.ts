@@ -18,6 +18,9 @@ const fileCodes: ReadonlySet<string> = new Set([
   ...['EMFILE', 'ENFILE'],
 ]);
 
+/** Of these, what keeps a lock from being made like any other file; others say that there are no locks there. */
+const lockCodes: ReadonlySet<unknown> = new Set(['EACCES', 'EROFS', 'ENOSPC', 'EDQUOT']);
+
 /** What is to be done about those that are no matter of rights. */
 const cures: Readonly<Record<string, string>> = {
   ENOSPC: 'the disk is full: make room',
@@ -47,6 +50,10 @@ export function asCommandError(error: unknown, config?: ServerConfig): unknown {
     // It is the first of a new directory; without it no server starts.
     return asCommandError(Object.assign(error.cause as Error, { path: error.file }), config);
   }
+  if (isStorageError(error, 'UNSAFE_DIRECTORY')) {
+    const { code } = (error.cause ?? {}) as NodeJS.ErrnoException;
+    if (code !== undefined && lockCodes.has(code)) return unwritable(error.file!, code, error);
+  }
   if (isStorageError(error)) {
     const advice = salvageAdvice(error, config?.must('drover.salvage') ?? false);
     return new CommandError('data', `${error.message}${advice}`, { cause: error });
@@ -69,13 +76,13 @@ export function asCommandError(error: unknown, config?: ServerConfig): unknown {
     return new CommandError('address', message, { cause: error });
   }
   if (code !== undefined && fileCodes.has(code)) {
-    const where = path ?? config?.must('dataDir') ?? 'a file';
-    const cure = cures[code] ?? 'give this user the right to';
-    return new CommandError(
-      'data',
-      `${where} can't be written (${code}); ${cure}, or name another folder with --data`,
-      { cause: error },
-    );
+    return unwritable(path ?? config?.must('dataDir') ?? 'a file', code, error);
   }
   return error;
+}
+
+function unwritable(where: string, code: string, cause: unknown): CommandError {
+  const cure = cures[code] ?? 'give this user the right to';
+  const message = `${where} can't be written (${code}); ${cure}, or name another folder with --data`;
+  return new CommandError('data', message, { cause });
 }

@@ -65,7 +65,9 @@ async function makeFolder(fs: FileSystem, parent: string, name: string): Promise
       throw new StorageError('UNSAFE_DIRECTORY', what, { file: path });
     }
     if (status.mode & othersMayWrite && !(path === parent && status.mode & sticky)) {
-      throw new StorageError('UNSAFE_DIRECTORY', 'anybody may write to it', { file: path });
+      const what =
+        'anybody may write to it; take that right away (chmod o-w), or name another folder';
+      throw new StorageError('UNSAFE_DIRECTORY', what, { file: path });
     }
   }
   await fs.syncFolder(parent);
@@ -76,10 +78,8 @@ async function leadsTo(fs: FileSystem, path: string): Promise<string> {
     return await fs.realPath(path);
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code !== 'ENOENT') throw cause;
-    throw new StorageError('UNSAFE_DIRECTORY', 'it is a link that leads nowhere', {
-      file: path,
-      cause,
-    });
+    const what = 'it is a link that leads nowhere; make what it leads to, or name another folder';
+    throw new StorageError('UNSAFE_DIRECTORY', what, { file: path, cause });
   }
 }
 
@@ -91,9 +91,11 @@ export async function secondFolder(fs: FileSystem, first: string, second: string
 /** Apache refuses it as well (ZOOKEEPER-2967): the two directories have been swapped or mistyped. */
 async function refuseMixUp(fs: FileSystem, snapshots: string, logs: string): Promise<void> {
   if ((await listLogs(fs, snapshots)).length > 0) {
-    throw new StorageError('UNSAFE_DIRECTORY', 'logs among the snapshots', { file: snapshots });
+    const what = 'logs among the snapshots; if dataLogDir is new, move them to its version-2';
+    throw new StorageError('UNSAFE_DIRECTORY', what, { file: snapshots });
   }
   if ((await listSnapshots(fs, logs)).length > 0) {
-    throw new StorageError('UNSAFE_DIRECTORY', 'snapshots among the logs', { file: logs });
+    const what = 'snapshots among the logs; are dataDir and dataLogDir swapped?';
+    throw new StorageError('UNSAFE_DIRECTORY', what, { file: logs });
   }
 }

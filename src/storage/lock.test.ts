@@ -152,7 +152,9 @@ describe('a directory', () => {
 
     const opening = openDirectory({ dataDir: dir });
 
-    await expect(opening).rejects.toThrow(/UNSAFE_DIRECTORY.*anybody may write/);
+    await expect(opening).rejects.toThrow(
+      /UNSAFE_DIRECTORY.*anybody may write to it; take that right away/,
+    );
   });
 
   test('may be reached by a link; what that leads to counts, and in it none is followed', async () => {
@@ -189,6 +191,8 @@ describe('a directory', () => {
 
     const opening = openDirectory({ dataDir, dataLogDir });
 
-    await expect(opening).rejects.toThrow('logs among the snapshots');
+    await expect(opening).rejects.toThrow(
+      'logs among the snapshots; if dataLogDir is new, move them',
+    );
   });
 });
