@@ -222,6 +222,18 @@ describe('sources', () => {
     ]);
   });
 
+  test('a variable that Kubernetes sets for a service is told, and not taken for a port', () => {
+    const config = readConfig({
+      environment: { DROVER_CLIENT_PORT: 'tcp://10.43.0.5:2181', DROVER_TICK_TIME: '500' },
+    });
+
+    expect(config.get('clientPort')).toBe(2181);
+    expect(config.get('tickTime')).toBe(500);
+    expect(config.warnings).toEqual([
+      'DROVER_CLIENT_PORT=tcp://10.43.0.5:2181 is the address of a service, and not taken for clientPort',
+    ]);
+  });
+
   test('every key has a variable of its own', () => {
     const variables = Object.keys(appliedKeys).map(variableOf);
 

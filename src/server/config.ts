@@ -134,7 +134,10 @@ export function readConfig(sources: ConfigSources): ServerConfig {
   for (const [name, value] of Object.entries(environment)) {
     if (!name.startsWith('DROVER_') || value === undefined) continue;
     const key = keyByVariable.get(name);
-    if (key !== undefined) take(key, value, name);
+    // Kubernetes tells each pod of all services: of one called drover-client, DROVER_CLIENT_PORT=tcp://…
+    if (key?.endsWith('Port') && /^(tcp|udp|sctp):\/\//.test(value)) {
+      warnings.push(`${name}=${value} is the address of a service, and not taken for ${key}`);
+    } else if (key !== undefined) take(key, value, name);
     else {
       const near = nearest(name, [...keyByVariable.keys()], 2);
       if (near !== undefined) warnings.push(`${name} is no variable of ours; is ${near} meant?`);
