@@ -61,7 +61,7 @@ export interface ServerOptions
   /** 0 takes any that is free. */
   readonly port?: number | undefined;
   readonly host?: string | undefined;
-  /** Nothing is kept: what is written is gone with the process. */
+  /** Nothing is kept, whatever `dataDir` says: what is written is gone with the process. */
   readonly inMemory?: boolean | undefined;
   readonly tree?: Tree | undefined;
   /** With a `port` of its own TLS is spoken there and plain text on the other; else on the one port. */

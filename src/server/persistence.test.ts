@@ -426,6 +426,13 @@ test.each(['expires', 'is closed'])(
   },
 );
 
+test('a server in memory keeps nothing, also where a folder is named', async () => {
+  await using server = await startServer({ port: 0, dataDir, inMemory: true });
+
+  expect(server.persistence).toBeUndefined();
+  expect(readdirSync(dataDir)).toEqual([]);
+});
+
 describe('logs with a folder of their own', () => {
   const synced = { unsafeNoFsync: false };
 

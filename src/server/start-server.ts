@@ -63,7 +63,8 @@ const fewLinks = 1_000;
 
 export async function startServer(options: ServerOptions = {}): Promise<RunningServer> {
   const { host = '127.0.0.1', tls } = options;
-  const { dataDir, inMemory } = options;
+  const { inMemory } = options;
+  const dataDir = inMemory ? undefined : options.dataDir;
   if (dataDir === undefined && options.log === undefined && inMemory !== true) {
     throw new Error('a server needs a dataDir to write to, or inMemory: true to keep nothing');
   }

@@ -58,7 +58,7 @@ export async function startTestServer(options: TestServerOptions = {}): Promise<
     ...options,
     port: options.port ?? 0,
     limits: { connectionsPerAddressMax: 0, authFailuresMax: 0, ...options.limits },
-    inMemory: true,
+    inMemory: options.dataDir === undefined,
     clock,
     onRequest(request) {
       log.push(request);
