@@ -91,7 +91,8 @@ export async function secondFolder(fs: FileSystem, first: string, second: string
 /** Apache refuses it as well (ZOOKEEPER-2967): the two directories have been swapped or mistyped. */
 async function refuseMixUp(fs: FileSystem, snapshots: string, logs: string): Promise<void> {
   if ((await listLogs(fs, snapshots)).length > 0) {
-    const what = 'logs among the snapshots; if dataLogDir is new, move them to its version-2';
+    const what =
+      'logs among the snapshots; if dataLogDir is new, move them to its version-2, else see whether it was swapped with dataDir';
     throw new StorageError('UNSAFE_DIRECTORY', what, { file: snapshots });
   }
   if ((await listSnapshots(fs, logs)).length > 0) {
