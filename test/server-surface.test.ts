@@ -796,6 +796,27 @@ test('the audit log tells paths and ACLs in full, and what was refused before it
   ]);
 });
 
+test('the audit log shows nothing of a hash, whatever is in it, and reads an id of any length at once', {
+  timeout: 2_000,
+}, async () => {
+  const lines: string[] = [];
+  const audit = new Audit(
+    (line) => lines.push(line.replace(/^.*\tacl=/, '')),
+    () => server.engine.auth,
+  );
+  await using server: RunningServer = await start({
+    onCommitted: (call, applied) => audit.committed(call, applied),
+  });
+  const client = await RawClient.connect(server.port);
+  for (const id of ['ann:ca\nnary', `${':'.repeat(200_000)}\n`]) {
+    const acl = [{ perms: 31, id: { scheme: 'digest', id } }];
+    await client.err('setACL', { path: '/', acl, version: -1 });
+  }
+  client.close();
+
+  expect(lines).toEqual(['digest:ann:x:cdrwa\tresult=success', 'digest::x:cdrwa\tresult=failure']);
+});
+
 test('the log tells of failed authentication and of links too many, without secrets and without end', async () => {
   const lines: string[] = [];
   const say = (fields: object, message: string) =>

@@ -188,7 +188,7 @@ function asked(op: OpName, request: Buffer): Known {
 function aclText(acl: readonly Acl[]): string {
   return acl
     .map(({ perms, id }) => {
-      const shown = id.scheme === 'digest' ? id.id?.replace(/:.*$/, ':x') : id.id;
+      const shown = id.scheme === 'digest' ? id.id?.replace(/:[\s\S]*$/, ':x') : id.id;
       return `${id.scheme}:${shown}:${permText(perms)}`;
     })
     .join(',');

@@ -117,6 +117,12 @@ test('an ACL of very many entries is read at once: whoever sends it must not hol
   expect(new Auth().fixUp(acl, [])).toHaveLength(200_000);
 });
 
+test('so is an id of very many colons', { timeout: 2_000 }, () => {
+  const acl = [{ perms: 1, id: { scheme: 'digest', id: `${':'.repeat(200_000)}x` } }];
+
+  expect(new Auth().fixUp(acl, [])).toBeNull();
+});
+
 test('of an ACL that becomes longer than it may be, no more is made than shows it', () => {
   const ids = Array.from({ length: 50 }, (_, i) => digestId(`ann:${i}`));
   const acl = Array.from({ length: 50 }, (_, perms) => ({ perms, id: { scheme: 'auth', id: '' } }));

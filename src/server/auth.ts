@@ -41,7 +41,7 @@ const ip: Scheme = {
 
 const digest: Scheme = {
   // Java's split drops empty strings at the end, so `a:b:` has two parts and `a:` has one.
-  valid: (id) => id.replace(/:+$/, '').split(':').length === 2 && id !== '',
+  valid: (id) => /^[^:]*:[^:]+:*$/.test(id),
   matches: sameDigest,
   proves: true,
   user: userOf,

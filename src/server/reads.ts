@@ -280,9 +280,7 @@ export class Reads {
   /** One's own, by a plain prefix of the text: `/a` finds `/ab` too. */
   #getEphemerals(call: ReadCall): number {
     const prefix = call.reader.ustringOrNull();
-    // Java's trim takes everything up to the space away, and nothing else.
-    const trimmed = prefix?.replace(/^[\0- ]+|[\0- ]+$/g, '');
-    const isAll = prefix === null || trimmed === '' || trimmed === '/';
+    const isAll = prefix === null || allEphemerals.test(prefix);
     const own = [...this.#tree.ephemeralsOf(call.connection.session!.id)];
     const ephemerals = isAll ? own : own.filter((path) => path.startsWith(prefix));
     return this.#reply(call, 'getEphemerals', { ephemerals });
@@ -401,6 +399,9 @@ export class Reads {
     return 0;
   }
 }
+
+/** What Java's trim leaves nothing of, or a slash: it takes everything up to the space away, and nothing else. */
+const allEphemerals = /^[\0- ]*(\/[\0- ]*)?$/;
 
 const none = { persistentWatches: [], persistentRecursiveWatches: [] };
 

@@ -326,3 +326,17 @@ test('sums of a quota that no long holds turn over, as in Java', async () => {
   expect(await client.err('setData', { path, data, version: -1 })).toBe(0);
   expect(await client.err('create', node('/q/a'))).toBe(0);
 });
+
+test('a prefix of ephemeral nodes that is mostly blanks is read at once', {
+  timeout: 2_000,
+}, async () => {
+  const { zk, client } = await start();
+  await using _ = zk;
+  await client.ask('create', node('/e', 1));
+  const below = async (prefixPath: string) =>
+    (await client.ask('getEphemerals', { prefixPath })).ephemerals;
+
+  expect(await below(' \t/ ')).toEqual(['/e']);
+  expect(await below(' '.repeat(200_000))).toEqual(['/e']);
+  expect(await below(`/${' '.repeat(200_000)}x`)).toEqual([]);
+});

@@ -12,8 +12,18 @@ test.each([
   ['count=-9223372036854775809', undefined],
   [`count=${'9'.repeat(100_000)}`, undefined],
   ['count=1.5', undefined],
+  ['count=1,,;', 1n],
+  ['count=', undefined],
+  ['count==1', -1n],
 ])('%.40s has the count that Java reads: %s', (text, count) => {
   expect(parseQuota(Buffer.from(text))?.count).toBe(count);
+});
+
+test('what stands between and behind its pairs is read at once, however much', {
+  timeout: 2_000,
+}, () => {
+  expect(parseQuota(Buffer.from(`count=1${','.repeat(200_000)}x`))).toBeNull();
+  expect(parseQuota(Buffer.from(`count=1${'='.repeat(200_000)}x`))?.count).toBe(1n);
 });
 
 test('usage stays what Java can read, to the last digit', () => {

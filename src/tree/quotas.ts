@@ -47,12 +47,13 @@ function javaLong(text: string): bigint | undefined {
 /** Null for a text that StatsTrack would throw at. */
 export function parseQuota(data: Buffer | null): QuotaText | null {
   if (data === null) return null;
-  const text = data.toString('utf8').replace(/[,;]+$/, '');
-  if (text === '') return noQuota;
+  // Java's split drops empty texts at the end: `count=` has no value, and `count==1` an empty one.
+  const pairs = data.toString('utf8').split(/[,;]+/);
+  while (pairs.at(-1) === '') pairs.pop();
   const values = new Map<string, bigint>();
-  for (const pair of text.split(/[,;]+/)) {
-    const [key, value] = pair.replace(/=+$/, '').split('=');
-    if (value === undefined) return null;
+  for (const pair of pairs) {
+    const [key, value, ...more] = pair.split('=');
+    if (value === undefined || (value === '' && more.every((each) => each === ''))) return null;
     const long = value === '' ? -1n : javaLong(value);
     if (long === undefined) return null;
     values.set(key!, long);
