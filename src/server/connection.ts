@@ -2,7 +2,7 @@
  * One client's link: bytes to frames on one side, replies and events to bytes on the other.
  *
  *   greeting   nothing asked yet: the first frame is a connect request, or four letters
- *   held       its session is being made; frames wait
+ *   held       its session is being made, or its last link's writes are under way; frames wait
  *   open       frames are requests
  *   closing    what was said still goes out, nothing more is taken
  *   closed
@@ -150,8 +150,8 @@ export class Connection implements Watcher {
   }
 
   /**
-   * What it says is not listened to until the log has caught up: its session is being made, or too much
-   * of it is under way. A peer that does not take its replies is another matter.
+   * What it says is not listened to until the log has caught up: it is held, or too much of it is under
+   * way. A peer that does not take its replies is another matter.
    */
   get isUnheard(): boolean {
     return this.#state === 'held' || this.#paused === pauses.inFlight;

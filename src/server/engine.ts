@@ -129,7 +129,11 @@ export class Engine implements Service {
       { ...options, limits: this.limits },
       {
         create: (connection, session) => this.#createSession(connection, session),
-        waitFor: (connection, zxid) => this.#waitFor(connection, zxid),
+        openAfter: (connection, zxid) => {
+          connection.hold();
+          this.#waitFor(connection, zxid);
+          connection.wait({ kind: 'answer', run: () => connection.open() });
+        },
       },
     );
     this.#proofs = new Proofs(this.auth, this.authAttempts, this.stats, this.#logger, {

@@ -26,8 +26,11 @@ export interface HandshakeOptions {
 export interface HandshakeEnds {
   /** Logs the session; `welcome` is called once it is there. */
   create(connection: Connection, session: Session): void;
-  /** Nothing of the session is answered on the new link before its writes on the old one landed. */
-  waitFor(connection: Connection, zxid: number): void;
+  /**
+   * Opens the new link of a session once its writes on the old one landed: nothing is answered before, and
+   * nothing taken, or who moves often would have more under way than one link may.
+   */
+  openAfter(connection: Connection, zxid: number): void;
 }
 
 export class Handshake {
@@ -89,8 +92,8 @@ export class Handshake {
     connection.session = session;
     this.#sessions.touch(session, nowMs);
     this.#answer(connection, session);
-    if (session.lastZxid > this.#tree.lastZxid) this.#ends.waitFor(connection, session.lastZxid);
-    connection.open();
+    if (session.lastZxid > this.#tree.lastZxid) this.#ends.openAfter(connection, session.lastZxid);
+    else connection.open();
   }
 
   /** The new session is logged. */

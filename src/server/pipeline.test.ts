@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest';
 import { ops } from '../protocol/index.ts';
 import { type Deferred, deferred, ManualClock } from '../support/index.ts';
-import { RawClient, startTestServer } from '../testing/index.ts';
+import { RawClient, startTestServer, type TestServer } from '../testing/index.ts';
 import type { Call } from './call.ts';
 import { greeting, NoWire } from './fixtures.ts';
 import { Pipeline, type PipelineEnds } from './pipeline.ts';
@@ -55,6 +55,10 @@ async function start() {
   const reader = await RawClient.connect(zk.port);
   return { held, zk, writer, reader };
 }
+
+/** Frames, of the link that the session has. */
+const received = ({ engine }: TestServer, id: bigint) =>
+  engine.sessions.get(id)?.connection?.packetsReceived;
 
 test('nobody hears of a write that the log does not hold', async () => {
   const { held, zk, writer, reader } = await start();
@@ -237,6 +241,30 @@ test('a session that moves does not read behind its own writes', async () => {
   held.release();
 
   expect((await moved.reply(read)).err).toBe(0);
+});
+
+test('a session that moves and moves again has no more under way than one link may', async () => {
+  const { held, zk, writer } = await start();
+  await using _ = zk;
+  held.hold();
+  writer.send('create', node('/a'));
+  await held.taken();
+  const { sessionId, passwd } = writer;
+  const moves: RawClient[] = [];
+  for (const path of ['/b', '/c', '/d']) {
+    const moved = await RawClient.connect(zk.port, { sessionId, passwd });
+    moved.send('create', node(path), 1);
+    moved.send('exists', { path, watch: false }, 2);
+    await vi.waitFor(() => expect(received(zk, sessionId)).toBe(3)); // and the handshake
+    moves.push(moved);
+  }
+  const asked = zk.log.filter(({ op }) => op === 'create').length;
+  held.release();
+
+  expect(asked).toBe(1);
+  expect((await moves[2]!.reply(1)).err).toBe(0);
+  expect((await moves[2]!.reply(2)).err).toBe(0);
+  expect(zk.tree()).not.toHaveProperty('/b');
 });
 
 test('the log is told when hardly anybody else would wait for a sync', async () => {
