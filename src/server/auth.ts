@@ -15,6 +15,8 @@ interface Scheme {
   valid(id: string): boolean;
   /** Whether who has `id` is meant by `expression`, which stands in an ACL. */
   matches(id: string, expression: string): boolean;
+  /** The same for any of several ids: each of a hundred against each of a thousand takes too long. */
+  among(ids: ReadonlySet<string>, expression: string): boolean;
   /** Whether `auth` in an ACL expands to such ids: an address proves nobody. */
   readonly proves: boolean;
   /** What whoAmI shows. */
@@ -22,6 +24,8 @@ interface Scheme {
 }
 
 const literally = (id: string, expression: string): boolean => id === expression;
+/** By a hash that nobody outside can foretell: as with `sameDigest`, the time it takes tells nothing of an id. */
+const has = (ids: ReadonlySet<string>, expression: string): boolean => ids.has(expression);
 const asItIs = (id: string): string => id;
 const userOf = (id: string): string => id.split(':', 1)[0]!;
 
@@ -35,6 +39,7 @@ function sameDigest(a: string, b: string): boolean {
 const ip: Scheme = {
   valid: isAddressRange,
   matches: addressMatches,
+  among: (ids, expression) => [...ids].some((id) => addressMatches(id, expression)),
   proves: false,
   user: asItIs,
 };
@@ -43,12 +48,13 @@ const digest: Scheme = {
   // Java's split drops empty strings at the end, so `a:b:` has two parts and `a:` has one.
   valid: (id) => /^[^:]*:[^:]+:*$/.test(id),
   matches: sameDigest,
+  among: has,
   proves: true,
   user: userOf,
 };
 
 /** Ids that something outside has proved (a certificate, a SASL exchange): compared as they are. */
-const literal = { matches: literally, proves: true, user: asItIs };
+const literal = { matches: literally, among: has, proves: true, user: asItIs };
 
 const x509: Scheme = { ...literal, valid: isDistinguishedName };
 
@@ -60,6 +66,7 @@ const sasl: Scheme = {
   // A user of DIGEST-MD5, or a principal of Kerberos: service/host@realm.
   valid: (id) => !id.includes('@') || /^[^/@]*(\/[^/@]*)?@[^/@]*$/.test(id),
   matches: (id, expression) => id === saslSuper || id === expression,
+  among: (ids, expression) => ids.has(saslSuper) || ids.has(expression),
 };
 
 const extraSchemes = { sasl, x509 } as const satisfies Record<string, Scheme>;
@@ -155,8 +162,14 @@ export class Auth {
     const byIds = this.#granted.get(acl) ?? new WeakMap<readonly Id[], number>();
     const known = byIds.get(ids);
     if (known !== undefined) return known;
+    const byScheme = new Map<string, Set<string>>();
+    for (const { scheme, id } of ids) {
+      const own = byScheme.get(scheme);
+      if (own === undefined) byScheme.set(scheme, new Set([id]));
+      else own.add(id);
+    }
     let granted = 0;
-    for (const { perms, id } of acl) if (this.#isMeant(id, ids)) granted |= perms;
+    for (const { perms, id } of acl) if (this.#isAmong(id, byScheme)) granted |= perms;
     this.#granted.set(acl, byIds.set(ids, granted));
     return granted;
   }
@@ -167,6 +180,12 @@ export class Auth {
     if (scheme === undefined) return false;
     for (const own of ids) if (own.scheme === name && scheme.matches(own.id, id)) return true;
     return false;
+  }
+
+  #isAmong({ scheme, id }: Id, ids: ReadonlyMap<string, ReadonlySet<string>>): boolean {
+    if (scheme === 'world' && id === 'anyone') return true;
+    const own = ids.get(scheme);
+    return own !== undefined && (this.#schemes.get(scheme)?.among(own, id) ?? false);
   }
 
   /**
