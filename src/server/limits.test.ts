@@ -107,6 +107,23 @@ test.each([
   expect(await client.err('create', { ...request, acl: [...request.acl] })).toBe(-125);
 });
 
+test('the text of a quota is short: each change below it has it read and written anew', async () => {
+  await using zk = await startTestServer();
+  await zk.load({ '/zookeeper/quota/q': '' });
+  const client = await RawClient.connect(zk.port);
+  const text = (bytes: number) => Buffer.from(`count=9,bytes=9;${'x'.repeat(bytes - 18)}=1`);
+  const make = (name: string, bytes: number) =>
+    client.err('create', { ...node(`/zookeeper/quota/q/${name}`), data: text(bytes) });
+
+  for (const name of ['zookeeper_limits', 'zookeeper_stats']) {
+    const path = `/zookeeper/quota/q/${name}`;
+    expect(await make(name, 4097)).toBe(-125);
+    expect(await make(name, 4096)).toBe(0);
+    expect(await client.err('setData', { path, data: text(4097), version: -1 })).toBe(-125);
+  }
+  expect(await make('anything', 4097)).toBe(0);
+});
+
 test('watches are counted for each link and for all', async () => {
   await using zk = await startTestServer({ limits: { watchesPerConnectionMax: 2, watchesMax: 3 } });
   const [a, b] = [await RawClient.connect(zk.port), await RawClient.connect(zk.port)];

@@ -41,6 +41,8 @@ export const defaultLimits = {
   pathDepthMax:              10_000,
   aclEntriesMax:             1_000,
   distinctAclsMax:           1_000_000,
+  /** Of the limits and the usage of a quota: read, and usage written anew, with each change below it. */
+  quotaTextBytesMax:         4096,
   /** Ids that one link may prove: each is looked at by every ACL check. */
   authIdsMax:                100,
   /** Failed proofs of one address, over all links, within the window below: then none is looked at for as long. */

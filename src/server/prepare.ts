@@ -64,27 +64,13 @@ const usageEnd = `/${statsName}`;
 const limitsEnd = `/${limitsName}`;
 
 /**
- * Usage of a quota that StatsTrack would throw at. Apache takes it, stops for good at the next change
- * below that quota, and could not replay a log that holds it.
- */
-function isUnreadableUsage(path: string, data: Buffer | null): boolean {
-  return path.startsWith(belowQuotas) && path.endsWith(usageEnd) && parseQuota(data) === null;
-}
-
-/**
  * Limits that are no path's. Apache takes the length of `/zookeeper/quota` off what is above them, wherever in
- * `/zookeeper` they are deleted, and stops for good where that leaves no name: as above.
+ * `/zookeeper` they are deleted, and stops for good where that leaves no name.
  */
 function areLimitsOfNothing(path: string): boolean {
   const above = path.slice(0, -limitsEnd.length);
   if (!path.endsWith(limitsEnd) || !above.startsWith(system)) return false;
   return /^[ /]*$/.test(above.slice(quotaRoot.length));
-}
-
-/** What Apache could not replay a log with. */
-function isPoison(path: string, data: Buffer | null): boolean {
-  if (!path.startsWith(system)) return false;
-  return areLimitsOfNothing(path) || isUnreadableUsage(path, data);
 }
 
 /** Who asks. */
@@ -162,7 +148,9 @@ export class Prepare {
     const hash = isPlain && !mode.sequential ? plain.hash : pathHash(path);
     if (this.#outlook.get(path, hash) !== undefined) return err.nodeExists;
     if (ownerKind(parent.owner, this.#tree.extendedTypes) === 'session') return err.ephemeralParent;
-    if (isPoison(path, data)) return err.badArguments;
+    if (path.startsWith(system) && areLimitsOfNothing(path)) return err.badArguments;
+    const textFault = this.#quotaTextFault(path, data);
+    if (textFault !== 0) return textFault;
     const bytes = data === null ? 0 : data.length;
     const quotaFault = this.#quotaFault(path, bytes, 1);
     if (quotaFault !== 0) return quotaFault;
@@ -227,7 +215,8 @@ export class Prepare {
     // A node that is there has a legal path, except that the root is found by "" too.
     if (node === undefined || path === '') return pathFault(path) ? err.badArguments : err.noNode;
     if (!this.#auth.permits(node.acl, permissions.write, asker.ids)) return err.noAuth;
-    if (isUnreadableUsage(path, data)) return err.badArguments;
+    const textFault = this.#quotaTextFault(path, data);
+    if (textFault !== 0) return textFault;
     const bytes = data === null ? 0 : data.length;
     const quotaFault = this.#quotaFault(path, bytes - node.dataBytes, 0);
     if (quotaFault !== 0) return quotaFault;
@@ -316,6 +305,18 @@ export class Prepare {
       (checksCount && isOver('count', countMore, countHardLimit, count)) ||
       (checksBytes && isOver('bytes', bytesMore, byteHardLimit, bytes));
     return isRefused ? err.quotaExceeded : 0;
+  }
+
+  /**
+   * 0, or why it can't be the text of a quota. Usage that StatsTrack would throw at Apache takes, stops for
+   * good at the next change below that quota, and could not replay a log that holds it.
+   */
+  #quotaTextFault(path: string, data: Buffer | null): number {
+    if (!path.startsWith(belowQuotas)) return 0;
+    const isUsage = path.endsWith(usageEnd);
+    if (!isUsage && !path.endsWith(limitsEnd)) return 0;
+    if (data !== null && data.length > this.limits.quotaTextBytesMax) return err.quotaExceeded;
+    return isUsage && parseQuota(data) === null ? err.badArguments : 0;
   }
 
   #overLimits(path: string, parent: Change, acl: Change['acl'], session: bigint): boolean {
