@@ -308,6 +308,32 @@ test('a broken zoo.cfg is refused by its line, with the nearest key', async () =
   expect(none.err).toMatch(/^drover: none\.cfg can't be read \(ENOENT\)/);
 });
 
+test('what a zoo.cfg holds can neither break a line of what is said nor harm a terminal', async () => {
+  const lines = ['ssl.quorum.\\u001b[31mx\\nforged: 1', 'dataDir=da\\u001b[32mta'];
+  writeFileSync(join(folder, 'hostile.cfg'), lines.join('\n'));
+  const server = new Drover(['serve', 'hostile.cfg', '-p', '0']);
+  await server.says(/Ctrl-C stops/);
+  server.child.kill('SIGTERM');
+  const { out, err } = await server.ended;
+
+  expect(err).toContain('ssl.quorum.\\u001b[31mx\\n… has no effect here\n');
+  expect(out).toContain('da\\u001b[32mta\n');
+  expect(out + err).not.toContain('\x1b');
+});
+
+test('--set and --limit without an = do not say back what may be a password', async () => {
+  const [set, limit] = await Promise.all([
+    drover('serve', '--set', 'ssl.keyStore.password:canary'),
+    drover('serve', '--limit', 'canary'),
+  ]);
+
+  expect(set).toMatchObject({
+    code: 2,
+    err: 'drover: --set wants name=value, with an = between them\n',
+  });
+  expect(limit.err).toMatch(/^drover: --limit wants name=value/);
+});
+
 test('flags win over -D, -D over the environment, that over the file', async () => {
   writeFileSync(
     join(folder, 'zoo.cfg'),

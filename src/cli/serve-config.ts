@@ -35,17 +35,18 @@ export function configOf([file, ...more]: readonly string[], flags: OptionValues
   }
   if (flags.audit !== undefined) given['audit.enable'] = 'true';
   if (flags.metricsPort !== undefined) given['metricsProvider.className'] = 'Prometheus';
-  const pair = (text: string): [string, string] => {
+  const pair = (flag: string, text: string): [string, string] => {
     const at = text.indexOf('=');
-    if (at < 1) throw new CommandError('usage', `${text}: name=value is wanted`);
+    // Not what stands there: it may be a password behind something else than an =.
+    if (at < 1) throw new CommandError('usage', `${flag} wants name=value, with an = between them`);
     return [text.slice(0, at), text.slice(at + 1)];
   };
   for (const text of (flags.limit ?? []) as readonly string[]) {
-    const [name, value] = pair(text);
+    const [name, value] = pair('--limit', text);
     given[`drover.limits.${name}`] = value;
   }
   for (const text of (flags.set ?? []) as readonly string[]) {
-    const [name, value] = pair(text);
+    const [name, value] = pair('--set', text);
     given[name] = value;
   }
   try {

@@ -10,9 +10,13 @@ import {
   zooKeeperVersion,
 } from '../server/index.ts';
 import type { MetricsServer } from './metrics.ts';
+import { escapedLines } from './words.ts';
+
+/** One line, whatever a file of the user's has put into it. */
+const line = (text: string): string => `${escapedLines(text.replaceAll('\n', '\\n'))}\n`;
 
 export function tell(text: string): void {
-  process.stderr.write(`drover: ${text}\n`);
+  process.stderr.write(line(`drover: ${text}`));
 }
 
 /** As clients write it. */
@@ -71,5 +75,5 @@ export function sayReady(
     ...(web === undefined ? [] : [`  console  ${web.url}`]),
     `  ready in ${readyMs} ms; Ctrl-C stops (process ${process.pid})`,
   ];
-  process.stdout.write(`${lines.join('\n')}\n`);
+  process.stdout.write(lines.map(line).join(''));
 }

@@ -248,6 +248,28 @@ describe('sources', () => {
       'ssl.keyStore.password=***\nDigestAuthenticationProvider.superDigest=***\ntickTime=5\n',
     );
   });
+
+  test('nor is what stands behind a name that lacks its =', () => {
+    const said = (javaArgument: string): string => {
+      try {
+        return readConfig({ javaArguments: [javaArgument] }).warnings.join();
+      } catch (error) {
+        return (error as Error).message;
+      }
+    };
+    const colon = said('zookeeper.ssl.keyStore.password:canary');
+
+    expect(colon).toBe(
+      '-Dzookeeper.ssl.keyStore.password:…: there is no key "ssl.keyStore.password:…"; is ssl.keyStore.password meant?',
+    );
+    expect(said('ssl.keyStore.password canary')).toBe(
+      "-Dssl.keyStore.password … is no property of ZooKeeper's",
+    );
+    expect(said('zookeeper.ssl.quorum.keyStore.password:canary')).not.toContain('canary');
+    expect(refusal('superUser\\=canary')).toThrow(
+      'zoo.cfg line 1: there is no key "superUser=…"; is superUser meant?',
+    );
+  });
 });
 
 describe('options', () => {

@@ -148,8 +148,9 @@ export function readConfig(sources: ConfigSources): ServerConfig {
     const name = at === -1 ? argument : argument.slice(0, at);
     const value = at === -1 ? 'true' : argument.slice(at + 1);
     const key = keyByProperty.get(name) ?? withoutPrefix(name);
-    if (key === undefined) warnings.push(`-D${name} is no property of ZooKeeper's`);
-    else take(key, value, `-D${name}`);
+    const origin = `-D${shownKey(name)}`;
+    if (key === undefined) warnings.push(`${origin} is no property of ZooKeeper's`);
+    else take(key, value, origin);
   }
   for (const [key, value] of Object.entries(flags)) {
     if (value !== undefined) take(key, value, 'the command line');
@@ -207,13 +208,19 @@ function unapplied(written: string, { value, origin }: Given): string | undefine
   const why = Object.hasOwn(inertKeys, key) ? inertKeys[key] : undefined;
   if (why !== undefined) return `${origin}: ${key} has no effect: ${why}`;
   const prefix = inertPrefixes.find((each) => key.startsWith(each));
-  if (prefix !== undefined) return `${origin}: ${key} has no effect here`;
+  if (prefix !== undefined) return `${origin}: ${shownKey(key)} has no effect here`;
   const known = [...Object.keys(appliedKeys), ...Object.keys(inertKeys), 'server.1'];
+  const name = key.split(behindName, 1)[0]!;
   const near =
-    nearest(key, known, Math.max(2, Math.floor(key.length / 3))) ?? sameWords(key, known);
+    nearest(name, known, Math.max(2, Math.floor(name.length / 3))) ?? sameWords(name, known);
   const hint = near === undefined ? '' : `; is ${near} meant?`;
-  throw new ConfigError(`${origin}: there is no key ${JSON.stringify(written)}${hint}`);
+  throw new ConfigError(`${origin}: there is no key ${JSON.stringify(shownKey(written))}${hint}`);
 }
+
+/** In no key. What follows was meant as the value, and may be a password. */
+const behindName = /[:=\s]/;
+
+const shownKey = (key: string): string => key.replace(/([:=\s])[\s\S]*$/, '$1…');
 
 function parsed(
   key: string,
