@@ -37,6 +37,16 @@ test('a whole /64 is one address', () => {
   expect(table.isRefused('2001:db8:1:3::4', 1)).toBe(false);
 });
 
+test('a /64 is known wherever zeros are left out of it, and none is taken for another', () => {
+  const table = attempts();
+  for (const rest of [':5:1:2:3:4', ':5:2:3:4:5', '0:0:5::1']) table.failed(`2001:${rest}`, 0);
+  const spellings = ['2001::5:a:b:c:d', '2001:0:0:5::9', '2001::5:0:0:0:1%eth0'];
+
+  expect(spellings.map((address) => table.isRefused(address, 1))).toEqual([true, true, true]);
+  expect(table.isRefused('2001::6:a:b:c:d', 1)).toBe(false);
+  expect(table.isRefused('2001::1', 1)).toBe(false);
+});
+
 test('the table does not grow without end', () => {
   const table = attempts();
   for (let i = 0; i < 1_000; i++) table.failed(`10.0.${i >> 8}.${i & 255}`, 0);

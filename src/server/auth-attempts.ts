@@ -9,6 +9,7 @@
  * machine's. The table is bounded: who failed longest ago is forgotten first.
  */
 
+import { addressBytes } from './addresses.ts';
 import type { Limits } from './limits.ts';
 
 interface Failures {
@@ -54,7 +55,9 @@ export class AuthAttempts {
   }
 }
 
+/** Of IPv6 by its bytes: zeros are left out of its text wherever most of them stand. */
 function keyOf(address: string): string {
   if (!address.includes(':')) return address;
-  return address.split('::', 1)[0]!.split(':').slice(0, 4).join(':');
+  const bytes = addressBytes(address.split('%', 1)[0]!);
+  return bytes === null ? address : Buffer.from(bytes.subarray(0, 8)).toString('hex');
 }
