@@ -32,6 +32,29 @@ test('zero is no limit', () => {
   expect(limitsOf({ multiOpsMax: 0 }).multiOpsMax).toBe(Infinity);
 });
 
+test('a limit that is undefined is the default, and what is no limit or no number is refused', () => {
+  const { watchesMax, frameBytesMax } = limitsOf({ watchesMax: undefined });
+
+  expect({ watchesMax, frameBytesMax }).toEqual({ watchesMax: 10_000_000, frameBytesMax: 1048575 });
+  for (const value of [Number.NaN, -1, null, '5']) {
+    expect(() => limitsOf({ frameBytesMax: value as number })).toThrow(
+      `the limit frameBytesMax has to be a number, 0 for none, and is ${value}`,
+    );
+  }
+  expect(() => limitsOf({ watches: 5 } as object)).toThrow('there is no limit watches');
+});
+
+test('a server whose limits are refused leaves its directory to the next', async () => {
+  const dataDir = mkdtempSync(join(tmpdir(), 'drover-limits-'));
+  const limits = { watches: 5 } as object;
+
+  await expect(startServer({ dataDir, port: 0, limits })).rejects.toThrow('no limit watches');
+  const server = await startServer({ dataDir, port: 0 });
+
+  await server.close();
+  rmSync(dataDir, { recursive: true });
+});
+
 test('where nobody sets a limit, nobody is let past what the tables hold', () => {
   const limits = limitsOf({ sessionsMax: 0, watchesMax: 0, distinctAclsMax: 20_000_000 });
   for (const name of ['sessionsMax', 'watchesMax', 'distinctAclsMax'] as const) {

@@ -67,9 +67,20 @@ const tableLimits = [
   'distinctAclsMax',
 ] as const satisfies readonly LimitName[];
 
-/** The defaults, with some of them set otherwise. 0 becomes infinity, so that it is compared as any other. */
-export function limitsOf(changes: Partial<Limits> = {}): Limits {
-  const limits: Record<string, number> = { ...defaultLimits, ...changes };
+/**
+ * The defaults, with some of them set otherwise. 0 becomes infinity, so that it is compared as any other. With
+ * what is no number nothing would ever be too much, and one that is misspelt would limit nothing.
+ */
+export function limitsOf(changes: { readonly [N in LimitName]?: number | undefined } = {}): Limits {
+  const limits: Record<string, number> = { ...defaultLimits };
+  for (const [name, value] of Object.entries(changes)) {
+    if (!Object.hasOwn(defaultLimits, name)) throw new TypeError(`there is no limit ${name}`);
+    if (value === undefined) continue;
+    if (typeof value !== 'number' || !(value >= 0)) {
+      throw new TypeError(`the limit ${name} has to be a number, 0 for none, and is ${value}`);
+    }
+    limits[name] = value;
+  }
   for (const name of Object.keys(limits)) if (limits[name] === 0) limits[name] = Infinity;
   // The log takes no more, whatever is said here, and ends the server that tries.
   limits.txnBytesMax = Math.min(limits.txnBytesMax!, defaultLimits.txnBytesMax);

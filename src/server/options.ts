@@ -8,7 +8,7 @@ import type { Refused } from './audit.ts';
 import type { AuthOptions } from './auth.ts';
 import type { Call } from './call.ts';
 import type { StorageFacts } from './facts.ts';
-import type { Limits } from './limits.ts';
+import type { LimitName } from './limits.ts';
 import type { PersistenceOptions } from './persistence-options.ts';
 import type { Sasl } from './sasl.ts';
 import type { TxnLog } from './txn-log.ts';
@@ -33,7 +33,7 @@ export interface EngineOptions extends AuthOptions {
   /** Hard limits of quotas act: `enforceQuota`. */
   readonly enforceQuota?: boolean | undefined;
   readonly reconfigEnabled?: boolean | undefined;
-  readonly limits?: Partial<Limits> | undefined;
+  readonly limits?: { readonly [N in LimitName]?: number | undefined } | undefined;
   /** A batch that takes the log longer is told: `fsync.warningthresholdms`. 1,000. */
   readonly slowAppendMs?: number | undefined;
   /** Silent unless one is handed in. */

@@ -19,6 +19,7 @@ import { Door, UnsecuredLinks } from './door.ts';
 import { Engine } from './engine.ts';
 import { directoryFacts, RestoreStats, type ServerFacts, type StorageFacts } from './facts.ts';
 import { answerWord, readWhitelist } from './four-letter-words.ts';
+import { limitsOf } from './limits.ts';
 import { openFilesMax, roomForLinks } from './open-files.ts';
 import type { ServerOptions } from './options.ts';
 import { openPersistence, type Persistence } from './persistence.ts';
@@ -68,6 +69,7 @@ export async function startServer(options: ServerOptions = {}): Promise<RunningS
   if (dataDir === undefined && options.log === undefined && inMemory !== true) {
     throw new Error('a server needs a dataDir to write to, or inMemory: true to keep nothing');
   }
+  limitsOf(options.limits); // what is wrong with them is said before anything is opened
   const clock = options.clock ?? systemClock;
   const tickTimeMs = options.tickTimeMs ?? 2_000;
   const dbinittime = new Tally();
