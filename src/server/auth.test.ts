@@ -223,3 +223,21 @@ test('digest is no scheme where it is switched off: neither a proof nor fit for 
   expect(auth.fixUp([{ perms: 31, id }], [])).toBeNull();
   expect(auth.permits([{ perms: 31, id }], 1, [id])).toBe(false);
 });
+
+test('a certificate without a subject is not the super user of a configuration that names none', () => {
+  const [none, ann] = ['', 'CN=ann'].map((id) => ({ scheme: 'x509', id }));
+
+  expect(new Auth({ x509SuperUser: '' }).withSuper([none!])).toEqual([none]);
+  expect(new Auth({ x509SuperUser: 'CN=ann' }).withSuper([ann!])).toEqual([ann, superId]);
+});
+
+test('who shows a certificate again proves what TLS has proved, and nobody else anything', () => {
+  const auth = new Auth({ extraSchemes: ['x509'] });
+  const known = [
+    { scheme: 'ip', id: '::1' },
+    { scheme: 'x509', id: 'CN=ann' },
+  ];
+
+  expect(auth.prove('x509', Buffer.from('CN=bob'), '::1', known)).toEqual([known[1]]);
+  expect(auth.prove('x509', Buffer.from('CN=ann'), '::1', known.slice(0, 1))).toBeNull();
+});
