@@ -240,6 +240,17 @@ test('the ids of a link are no longer than a frame, all together', async () => {
   await client.ended();
 });
 
+test('a link has so many ids, its address among them; one that it has may be shown again', async () => {
+  await using zk = await startTestServer({ limits: { authIdsMax: 3 } });
+  const client = await RawClient.connect(zk.port);
+  const login = (text: string) =>
+    client.err('auth', { type: 0, scheme: 'digest', auth: Buffer.from(text) }, -4);
+
+  expect([await login('a:x'), await login('b:x'), await login('a:x')]).toEqual([0, 0, 0]);
+  expect(await login('c:x')).toBe(-115);
+  await client.ended();
+});
+
 test('a multi that reads more than may wait for a client is refused, and its link lives', async () => {
   await using zk = await startTestServer({ limits: { outputBytesMax: 2_000_000 } });
   await zk.load({ '/big': 'x'.repeat(500_000) });

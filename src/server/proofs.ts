@@ -144,8 +144,9 @@ export class Proofs {
 
   #isTooMany(known: readonly Id[], proved: readonly Id[]): boolean {
     const { authIdsMax, idCharsMax } = this.#options;
-    if (known.length + proved.length > authIdsMax) return true;
-    return proved.reduce(withId, known).reduce((sum, { id }) => sum + id.length, 0) > idCharsMax;
+    const all = proved.reduce(withId, known); // who shows an id again has no more of them
+    if (all.length > authIdsMax) return true;
+    return all.reduce((sum, { id }) => sum + id.length, 0) > idCharsMax;
   }
 
   #failed({ wire, session }: Connection, scheme: string, nowMs: number): void {
