@@ -7,6 +7,7 @@
  */
 
 import type { Acl } from '../protocol/index.ts';
+import { Counts } from '../support/index.ts';
 
 // biome-ignore format: a table is read down its columns
 export const watchKinds = {
@@ -47,7 +48,8 @@ export class WatchTable {
   /** Mostly one for a path, so that a list is made only for the second. */
   readonly #byPath = new Map<string, Entry | Entry[]>();
   readonly #byWatcher = new Map<Watcher, Owner>();
-  #recursive = 0;
+  /** How long the paths of recursive ones are: to look for one takes as long as it is, and a deep path has thousands above. */
+  readonly #recursive = new Counts();
   #count = 0;
   #bytes = 0;
 
@@ -89,7 +91,7 @@ export class WatchTable {
     const { kinds } = entry;
     if ((kinds & kind) !== 0) return;
     entry.kinds = kinds | kind;
-    if (kind === watchKinds.recursive) this.#recursive += 1;
+    if (kind === watchKinds.recursive) this.#recursive.add(path.length);
     if (kinds === 0) this.#list(path, entry);
   }
 
@@ -102,7 +104,7 @@ export class WatchTable {
     const owner = this.#byWatcher.get(watcher);
     const entry = owner?.entries.get(path);
     if (owner === undefined || entry === undefined || (entry.kinds & kinds) === 0) return false;
-    if ((entry.kinds & kinds & watchKinds.recursive) !== 0) this.#recursive -= 1;
+    if ((entry.kinds & kinds & watchKinds.recursive) !== 0) this.#recursive.delete(path.length);
     entry.kinds &= ~kinds;
     if (entry.kinds !== 0) return true;
     this.#forget(owner, path);
@@ -129,10 +131,13 @@ export class WatchTable {
   trigger(path: string): readonly Watcher[] {
     if (this.#count === 0) return [];
     const here = this.#take(path);
-    if (this.#recursive === 0) return here;
+    if (this.#recursive.isEmpty || path.length <= 1) return here;
     const told = new Set(here);
-    for (let above = up(path); above !== undefined; above = up(above)) {
-      for (const { owner, kinds } of listOf(this.#byPath.get(above))) {
+    for (let slash = path.length; slash > 0; ) {
+      slash = path.lastIndexOf('/', slash - 1);
+      const length = Math.max(slash, 1); // of the root it is its slash
+      if (!this.#recursive.has(length)) continue;
+      for (const { owner, kinds } of listOf(this.#byPath.get(path.slice(0, length)))) {
         if ((kinds & watchKinds.recursive) !== 0) told.add(owner.watcher);
       }
     }
@@ -225,10 +230,4 @@ export class WatchTable {
 function listOf(here: Entry | Entry[] | undefined): readonly Entry[] {
   if (here === undefined) return [];
   return Array.isArray(here) ? here : [here];
-}
-
-function up(path: string): string | undefined {
-  if (path === '/' || path === '') return undefined;
-  const slash = path.lastIndexOf('/');
-  return slash <= 0 ? '/' : path.slice(0, slash);
 }

@@ -358,6 +358,29 @@ test('little is kept of watches that are spent', () => {
   expect([table.count, table.pathCount, table.emptyCount]).toEqual([0, 0, 0]);
 });
 
+test('recursive watches above a path are found at once, however deep it is', {
+  timeout: 2_000,
+}, () => {
+  const table = new Watches().data;
+  const [root, above, beside, gone]: Watcher[] = [1n, 2n, 3n, 4n].map((watcherId) => ({
+    ...{ watcherId, mayRead: () => true, deliver: () => {} },
+  }));
+  const deep = '/a'.repeat(10_000);
+  table.add('/', root!, watchKinds.recursive);
+  table.add('/a/a', above!, watchKinds.recursive);
+  table.add('/a/b', beside!, watchKinds.recursive);
+  table.add('/a/a/a', gone!, watchKinds.recursive);
+  table.remove('/a/a/a', gone!, anyKind);
+
+  expect(table.trigger('/')).toEqual([root]);
+  expect(table.trigger('/a')).toEqual([root]);
+  expect(table.trigger('/a/a')).toEqual([above, root]);
+  for (let i = 0; i < 100; i++) expect(table.trigger(deep)).toEqual([above, root]);
+  table.removeAll(root!);
+  table.removeAll(above!);
+  expect(table.trigger(deep)).toEqual([]);
+});
+
 test('nothing is kept of a link that is gone', async () => {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;

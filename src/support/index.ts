@@ -1,5 +1,6 @@
 export { Backoff, type BackoffOptions } from './backoff.ts';
 export { type Clock, delayMaxMs, ManualClock, systemClock, type Timer } from './clock.ts';
+export { Counts } from './counts.ts';
 export { type Deferred, deferred } from './deferred.ts';
 export { type Logger, silentLogger } from './logger.ts';
 export { onAbort } from './on-abort.ts';

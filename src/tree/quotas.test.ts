@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { parseQuota, usageText } from './quotas.ts';
+import { parseQuota, QuotaPaths, usageText } from './quotas.ts';
 
 const max = '9223372036854775807';
 
@@ -32,4 +32,23 @@ test('usage stays what Java can read, to the last digit', () => {
   expect(usageText(usage.count + 1n, usage.bytes + 1n, usage.others).toString()).toBe(
     `count=-9223372036854775808,bytes=9007199254740994=;other=${max}`,
   );
+});
+
+test('the longest quota above a path is found at once, however deep it is', {
+  timeout: 2_000,
+}, () => {
+  const quotas = new QuotaPaths();
+  const deep = '/a'.repeat(10_000);
+  for (const path of ['/a/a', '/b', '/a/a/a', '/a/a/a', '/c/d/e']) quotas.add(path);
+
+  for (let i = 0; i < 100; i++) expect(quotas.above(deep)).toBe('/a/a/a');
+  quotas.delete('/a/a/a');
+  quotas.delete('/never');
+  for (let i = 0; i < 100; i++) expect(quotas.above(deep)).toBe('/a/a');
+  expect([
+    quotas.above('/a/a'),
+    quotas.above('/b/x'),
+    quotas.above('/a'),
+    quotas.above('/ab'),
+  ]).toEqual([...['/a/a', '/b', undefined, undefined]]);
 });

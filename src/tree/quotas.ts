@@ -8,6 +8,7 @@
  * key, is no limit. Any client may write such a text, and so also one that can't be read.
  */
 
+import { Counts } from '../support/index.ts';
 import { PathSet } from './path-set.ts';
 
 export const quotaRoot = '/zookeeper/quota';
@@ -85,19 +86,26 @@ export function usageText(count: bigint, bytes: bigint, others = none): Buffer {
 /** The paths that have limits, and which of them stands above a given path. */
 export class QuotaPaths {
   readonly #paths = new PathSet();
+  /** Of the paths: to look for a prefix takes as long as it is, and a deep path has thousands. */
+  readonly #lengths = new Counts();
 
   add(path: string): void {
-    if (path !== '' && path !== '/') this.#paths.add(path);
+    if (path === '' || path === '/' || this.#paths.has(path)) return;
+    this.#paths.add(path);
+    this.#lengths.add(path.length);
   }
 
   delete(path: string): void {
+    if (!this.#paths.has(path)) return;
     this.#paths.delete(path);
+    this.#lengths.delete(path.length);
   }
 
   /** The longest of them that is `path` or above it. The root has none: its quota is not kept. */
   above(path: string): string | undefined {
     if (this.#paths.size === 0) return undefined;
     for (let end = path.length; end > 0; end = path.lastIndexOf('/', end - 1)) {
+      if (!this.#lengths.has(end)) continue;
       const prefix = path.slice(0, end);
       if (this.#paths.has(prefix)) return prefix;
     }
