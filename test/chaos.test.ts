@@ -12,6 +12,7 @@ import { SimulatedDisk } from '../src/storage/index.ts';
 import { RawClient } from '../src/testing/index.ts';
 import { checkHistory, violationKinds } from './chaos/checker.ts';
 import { Build, temporaryFolder } from './chaos/child.ts';
+import { corruptionSweep } from './chaos/corruption.ts';
 import { faultSweep } from './chaos/disk-faults.ts';
 import { fuzzEngine, fuzzServer } from './chaos/fuzz.ts';
 import { Gate } from './chaos/gate.ts';
@@ -121,6 +122,14 @@ describe('a server in this process', { timeout: 120_000 }, () => {
 
     expect(report.failures, `seed ${seedOfRun}`).toEqual([]);
     expect(report.stopped).toBeGreaterThan(0);
+  });
+
+  test('has all of a damaged directory, or refuses it (D7)', async () => {
+    const report = await corruptionSweep({ seed: seedOfRun, bytes: 20_000, stride: 101 });
+
+    expect(report.failures, `seed ${seedOfRun}`).toEqual([]);
+    expect(report.whole).toBeGreaterThan(100);
+    expect(report.refused).toBeGreaterThan(100);
   });
 
   test('expires nobody for the disk being slow (D15)', async () => {

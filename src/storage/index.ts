@@ -6,7 +6,7 @@ export {
   openDirectory,
   secondFolder,
 } from './directory.ts';
-export { type Mark, markName, readMark } from './durable-mark.ts';
+export { encodeMark, type Mark, markName, readMark } from './durable-mark.ts';
 export {
   type Compression,
   type LogFile,

@@ -57,6 +57,8 @@ export interface TailContext {
 }
 
 const sectorBytes = 512;
+/** An Adler-32 stands in eight bytes. */
+const zerosOfChecksum = 4;
 const blockBytes = 1024 * 1024;
 const entryBytesMax = txnBytesMax + entryBytesAround;
 const windowBytes = 2 * entryBytesMax;
@@ -74,7 +76,7 @@ export async function judgeTail(context: TailContext): Promise<LogEnd> {
     const known = `what lies before offset ${markOffset} was synced`;
     return { ...damaged, what: `${end === offset ? 'the log ends early' : what}; ${known}` };
   }
-  if (!(await isTear(context, end))) return damaged;
+  if (!(await isTear(context, end, behind))) return damaged;
   const isOneBatch = (behind?.endOffset ?? offset) - offset <= batchBytesMax + entryBytesMax;
   if (!isOneBatch || (behind !== null && markOffset === null)) return damaged;
   return { kind: 'torn', offset, what };
@@ -97,7 +99,11 @@ async function endOfData(file: StoredFile, start: number, size: number): Promise
 }
 
 /** Whether a crash alone can have made the entry at `offset` what it is. */
-async function isTear(context: TailContext, end: number): Promise<boolean> {
+async function isTear(
+  context: TailContext,
+  end: number,
+  behind: EntriesBehind | null,
+): Promise<boolean> {
   const { file, size, offset, markOffset } = context;
   if (end - offset < entryHeadBytes) return true;
   const bytes = Buffer.alloc(Math.min(entryBytesMax, size - offset));
@@ -107,8 +113,9 @@ async function isTear(context: TailContext, end: number): Promise<boolean> {
   const length = bytes.readInt32BE(8);
   if (length < txnBytesMin || length > txnBytesMax) return false;
   // A whole entry with a wrong length: its own checksum says how long it was.
-  const realLength = end - offset - entryBytesAround;
-  if (isEntry(bytes, 0, realLength)) return false;
+  for (const next of [end, ...(behind === null ? [] : [behind.offset])]) {
+    if (isEntry(bytes, 0, next - offset - entryBytesAround)) return false;
+  }
   const wanted = length + entryBytesAround;
   // Only the end byte is wrong. No crash changes one byte, but one may have come right before it.
   if (wanted <= bytes.length && faultOfEntry(bytes, 0, length) === 'wrong end byte') {
@@ -120,10 +127,14 @@ async function isTear(context: TailContext, end: number): Promise<boolean> {
   return maySectorsBeLost && hasLostSector(bytes, offset, wanted);
 }
 
-/** A sector that still is as it was before the write: zeros from where the write began. */
+/**
+ * A sector that still is as it was before the write: zeros from where the write began. One that has no more
+ * of the entry than the zeros it begins with tells nothing.
+ */
 function hasLostSector(bytes: Buffer, offset: number, length: number): boolean {
   for (let at = 0; at < length; at = sectorEnd(offset, at)) {
-    if (isZero(bytes, at, sectorEnd(offset, at))) return true;
+    const end = sectorEnd(offset, at);
+    if (end > zerosOfChecksum && isZero(bytes, at, end)) return true;
   }
   return false;
 }

@@ -401,6 +401,29 @@ describe('what only the mark can tell', () => {
     expect(kinds).toEqual(['tornTail']);
   });
 
+  test('a wrong byte behind the mark, also where the zeros of a checksum are all that a sector has of its record', async () => {
+    const index = Array.from({ length: 2_000 }, (_, i) => i).find((i) => offsetOf(i) % 512 >= 508)!;
+    const files = await logs([1], index + 20);
+    const offset = offsetOf(index);
+    const wrong = changed(files, 'log.1', flipped(offset + 40, 1));
+    const mark = encodeMark({ log: 1n, offset });
+
+    const found = start(new Map([...wrong, [at(markName), mark]]));
+
+    await expect(found).rejects.toMatchObject({ code: 'DAMAGED_LOG', offset });
+  });
+
+  test('a wrong length behind the mark, with the next record where the right one says', async () => {
+    const files = await logs([1], 20);
+    const offset = offsetOf(9);
+    const wrong = changed(files, 'log.1', flipped(offset + 10, 0x40));
+    const mark = encodeMark({ log: 1n, offset });
+
+    const found = start(new Map([...wrong, [at(markName), mark]]));
+
+    await expect(found).rejects.toMatchObject({ code: 'DAMAGED_LOG', offset });
+  });
+
   test('nothing of a log that Apache began behind it: a hole in that one is damage', async () => {
     const ours = await logs([1], 20);
     const theirs = unmarked(await logs([21], 60));

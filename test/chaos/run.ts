@@ -5,6 +5,7 @@
  *   npx tsx test/chaos/run.ts fuzz-engine --frames 1e7
  *   npx tsx test/chaos/run.ts fuzz-server --frames 1e6
  *   npx tsx test/chaos/run.ts faults --stride 1
+ *   npx tsx test/chaos/run.ts corruption --bytes 100000 --stride 1
  *   npx tsx test/chaos/run.ts power --cuts 500                     (root)
  *   npx tsx test/chaos/run.ts planted
  *   npx tsx test/chaos/run.ts stop --pauses 100 --holders 60
@@ -14,6 +15,7 @@
 
 import { parseArgs } from 'node:util';
 import { Build } from './child.ts';
+import { corruptionSweep } from './corruption.ts';
 import { faultSweep } from './disk-faults.ts';
 import { fuzzEngine, fuzzServer } from './fuzz.ts';
 import { killLoop } from './kill-loop.ts';
@@ -26,6 +28,7 @@ const { values, positionals } = parseArgs({
   options: {
     seed: { type: 'string', default: '1' },
     cycles: { type: 'string', default: '50' },
+    bytes: { type: 'string', default: '20000' },
     frames: { type: 'string', default: '1e5' },
     pauses: { type: 'string', default: '3' },
     holders: { type: 'string', default: '30' },
@@ -63,6 +66,10 @@ const campaigns: Record<string, () => Promise<{ failures: readonly string[] }>> 
   planted: () => findPlanted(),
   slow: () => serveOnSlowDisk(2_000, 1_000),
   faults: () => faultSweep({ seed: Number(values.seed), stride: Number(values.stride) }),
+  corruption() {
+    const [seed, bytes, stride] = [values.seed, values.bytes, values.stride].map(Number);
+    return corruptionSweep({ seed: seed!, bytes: bytes!, stride: stride!, onFile: told });
+  },
   'fuzz-engine': () =>
     fuzzEngine({ seed: Number(values.seed), frames: Number(values.frames), onGeneration: told }),
   async 'fuzz-server'() {
