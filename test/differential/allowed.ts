@@ -91,7 +91,23 @@ export const neverSent: readonly {
         ? (request as readonly MultiPart[]).some((part) => isFleetingLimits(part.request))
         : isFleetingLimits(request),
   },
+  {
+    name: 'a null list of ACLs in a multi',
+    reason:
+      'Apache answers MARSHALLING_ERROR to all of the multi, and takes no zxid for it; ours reads an empty ' +
+      'list: INVALID_ACL for that part, as both answer to a create by itself. A changed byte makes one of a ' +
+      'setData of any version, as what stands there for the version is then the length of the list',
+    is: ({ op, request, poke }) =>
+      op === 'multi' &&
+      poke?.byte === createByte &&
+      (request as readonly MultiPart[]).some(isOfAnyVersion),
+  },
 ];
+
+const createByte = 1;
+
+const isOfAnyVersion = ({ op, request }: MultiPart): boolean =>
+  op === 'setData' && request.version === -1;
 
 function areLimitsOfNothing(request: unknown): boolean {
   const { path = '' } = (request ?? {}) as { path?: string };
