@@ -342,6 +342,7 @@ export class Partitioner implements AsyncIterable<Assignment> {
         path: childOf(childOf(this.path, 'owners'), ownerName(shard)),
         data: JSON.stringify({ name: this.name, member: place.name, claim: claims }),
         signal: abort.signal,
+        clock: this.#clock,
         acl,
       });
       const holding = new Holding(shard, grant, this.#clock, (gone) => this.#gone(gone));

@@ -16,18 +16,23 @@ const looksMax = 10;
 export async function takeBack(
   client: Client,
   path: string,
-  isOurs: (stat: StatView) => boolean,
+  isOurs: (stat: StatView) => boolean | Promise<boolean>,
   clock: Clock,
 ): Promise<void> {
-  const stat = await look(client, path, clock);
-  if (stat !== null && isOurs(stat)) await client.discard(path);
+  if (await isThere(client, path, isOurs, clock)) await client.discard(path);
 }
 
-async function look(client: Client, path: string, clock: Clock): Promise<StatView | null> {
+async function isThere(
+  client: Client,
+  path: string,
+  isOurs: (stat: StatView) => boolean | Promise<boolean>,
+  clock: Clock,
+): Promise<boolean> {
   const backoff = new Backoff(retryBackoff);
   for (let looks = 1; ; looks++) {
     try {
-      return await client.exists(path, unbounded);
+      const stat = await client.exists(path, unbounded);
+      return stat !== null && (await isOurs(stat));
     } catch (error) {
       const { name } = client.state;
       const isOver = name === 'closed' || name === 'authFailed' || name === 'expired';
