@@ -8,6 +8,7 @@ import type { Zk } from './zk.ts';
 /** Numbers of ops on the wire. */
 export const opCodes = {
   delete: 2,
+  exists: 3,
   getData: 4,
   setData: 5,
   children: 8,

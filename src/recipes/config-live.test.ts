@@ -61,7 +61,7 @@ test('what two transactions wrote is never shown as a mixture of them', async ()
   const seen: string[] = [];
   const live = new LiveNodes(client as unknown as Client, '/c', ['a', 'b'], {
     onPicture: (picture) => seen.push(text(picture)),
-    onFailure: (error) => seen.push(error.message),
+    onFailure: (errors) => seen.push(...errors.map(({ message }) => message)),
   });
   await expect.poll(() => seen).toEqual(['0,0']);
 

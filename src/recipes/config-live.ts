@@ -5,11 +5,11 @@
  * The cache may have one node before and another after a transaction that changed both. So before a
  * picture is handed on, every node's Stat is asked for once more: if all are as the cache has them,
  * then all these values were there together when the first was asked. If not, the cache is about to
- * hear of what changed, and it begins again.
+ * hear of what changed, and it begins again; unless an ACL keeps that from it: then this is told.
  */
 
 import { setImmediate } from 'node:timers';
-import { type Client, isZkError } from '../client/index.ts';
+import { type Client, isZkError, type StatView, ZkError } from '../client/index.ts';
 import { childOf } from '../protocol/index.ts';
 import { type Clock, systemClock, type Timer } from '../support/index.ts';
 import { Cache, type CacheState } from './cache.ts';
@@ -19,8 +19,8 @@ export type Picture = ReadonlyMap<string, CachedNode | undefined>;
 
 export interface LiveHooks {
   onPicture(picture: Picture): void;
-  /** The server refuses to be asked, and was asked often enough. The next change begins anew. */
-  onFailure(error: Error): void;
+  /** The server refuses, and was asked often enough, or an ACL does. The next change begins anew. */
+  onFailure(errors: readonly ZkError[]): void;
 }
 
 const failuresMax = 10;
@@ -96,6 +96,7 @@ export class LiveNodes {
         this.#keys.map((key) => [key, this.#cache.get(childOf(this.#base, key))]),
       );
       if (isSame(picture, this.#last) || !(await this.#isStill(picture))) continue;
+      if (this.state.name === 'closed') break; // while it was asked for, perhaps over an outage
       this.#last = picture;
       this.#hooks.onPicture(picture);
     }
@@ -104,15 +105,17 @@ export class LiveNodes {
 
   async #isStill(picture: Picture): Promise<boolean> {
     try {
-      const same = await Promise.all(
+      const changed = await Promise.all(
         [...picture].map(async ([key, node]) => {
-          const stat = await this.#client.exists(childOf(this.#base, key));
-          if (stat === null || node === undefined) return stat === null && node === undefined;
-          return stat.czxid === node.stat.czxid && stat.mzxid === node.stat.mzxid;
+          const path = childOf(this.#base, key);
+          const stat = await this.#client.exists(path);
+          return isAs(stat, node?.stat) ? [] : [path];
         }),
       );
+      const errors = await this.#refusals(changed.flat());
       this.#failures = 0;
-      return same.every((one) => one);
+      if (errors.length > 0) this.#hooks.onFailure(errors);
+      return changed.flat().length === 0;
     } catch (error) {
       if (!isZkError(error)) throw error;
       this.#failed(error);
@@ -120,21 +123,44 @@ export class LiveNodes {
     }
   }
 
+  /** What may not be read is in no cache, and servers tell of no change of it: nobody else would say why. */
+  async #refusals(changed: readonly string[]): Promise<ZkError[]> {
+    if (changed.length > 0 && this.#cache.unreadable.includes(this.#base)) {
+      return [new ZkError('NO_AUTH', { op: 'getChildren', path: this.#base })];
+    }
+    const asked = await Promise.all(
+      changed.map(async (path) => {
+        try {
+          await this.#client.get(path);
+          return [];
+        } catch (error) {
+          if (isZkError(error, 'NO_AUTH')) return [error];
+          if (isZkError(error, 'NO_NODE')) return [];
+          throw error;
+        }
+      }),
+    );
+    return asked.flat();
+  }
+
   /** Where the link is over, the cache tells when it is up to date again; else it is asked again. */
-  #failed(error: Error): void {
+  #failed(error: ZkError): void {
     if (this.#cache.state.name !== 'current') return;
     this.#failures += 1;
     if (this.#failures > failuresMax) {
       this.#failures = 0;
-      this.#hooks.onFailure(error);
+      this.#hooks.onFailure([error]);
     } else this.#timer = this.#clock.after(retryMs, () => this.#due(), true);
   }
 }
 
 function isSame(picture: Picture, last: Picture | undefined): boolean {
-  if (last === undefined) return false;
-  return [...picture].every(([key, node]) => {
-    const before = last.get(key)?.stat;
-    return before?.czxid === node?.stat.czxid && before?.mzxid === node?.stat.mzxid;
-  });
+  return (
+    last !== undefined && [...picture].every(([key, node]) => isAs(last.get(key)?.stat, node?.stat))
+  );
+}
+
+/** Of the same node, with the same data; or of none, both. */
+function isAs(a: StatView | null | undefined, b: StatView | undefined): boolean {
+  return a?.czxid === b?.czxid && a?.mzxid === b?.mzxid;
 }

@@ -123,7 +123,8 @@ export class ConfigStore<V extends Values> implements AsyncIterable<ConfigSnapsh
       this.#keys.all,
       {
         onPicture: (picture) => this.#seen(picture),
-        onFailure: (error) => this.#report([{ path, error }]),
+        onFailure: (errors) =>
+          this.#report(errors.map((error) => ({ path: error.path ?? path, error }))),
       },
       clock,
     );

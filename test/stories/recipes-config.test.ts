@@ -1,10 +1,10 @@
 /** A configuration is typed, whole, remembered, and there when ZooKeeper is not. */
 
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
-import { Client } from '../../src/client/index.ts';
+import { type Acl, anyoneId, Client, openAcl, permissions } from '../../src/client/index.ts';
 import { type ConfigOptions, type ConfigProblem, ConfigStore } from '../../src/recipes/index.ts';
 import { deferred } from '../../src/support/index.ts';
 import { MovableClock } from '../../src/testing/index.ts';
@@ -30,6 +30,8 @@ function number(value: unknown): number {
 
 type App = { limits: Limits; rate: number };
 const app: ConfigOptions<App> = { schemas: { limits, rate: { parse: number } } };
+const { write, create, delete: remove, admin } = permissions;
+const writeOnlyAcl: readonly Acl[] = [{ perms: write | create | remove | admin, id: anyoneId }];
 const first = { limits: { low: 1, high: 2 }, rate: 10 };
 
 async function directory() {
@@ -378,4 +380,88 @@ test('what onProblem throws is its own, and what is written next is seen and sav
   } finally {
     for (const restore of others) restore();
   }
+});
+
+test('a key that may not be read is a problem, and holds back no other store', async () => {
+  await using zk = await startZk();
+  const [client, writer] = [await zk.connect(), await zk.witness()];
+  const problems: ConfigProblem[] = [];
+  const onProblem = (problem: ConfigProblem) => problems.push(problem);
+  await using open = new ConfigStore<App>(client, '/app', app);
+  await open.updateAll(() => first);
+  await open.ready;
+
+  await writer.setAcl('/app/rate', writeOnlyAcl);
+  await using store = new ConfigStore<App>(client, '/app', {
+    ...{ ...app, defaults: { rate: 1 }, onProblem },
+  });
+  await expect.poll(() => problems).not.toEqual([]);
+  expect(problems[0]).toMatchObject({ path: '/app/rate', error: { code: 'NO_AUTH' } });
+  expect(() => store.get('rate')).toThrow(/NOT_LOADED: .*NO_AUTH/);
+
+  await writer.setAcl('/app/rate', openAcl);
+  await writer.set('/app/rate', '11');
+  await store.ready;
+  expect(store.problems).toEqual([]);
+  expect(store.get('rate')).toBe(11);
+  await expect.poll(() => open.get('rate')).toBe(11);
+});
+
+test('a key that may no longer be read holds the others back, and not in silence', async () => {
+  await using zk = await startZk();
+  const [client, writer] = [await zk.connect(), await zk.witness()];
+  await using store = new ConfigStore<App>(client, '/app', app);
+  await store.updateAll(() => first);
+  await store.ready;
+
+  await writer.setAcl('/app/rate', writeOnlyAcl);
+  await writer.set('/app/rate', '11');
+  await writer.set('/app/limits', '{"low":2,"high":3}');
+
+  await expect.poll(() => store.problems).toMatchObject([{ path: '/app/rate' }]);
+  expect(store.snapshot.values).toEqual(first);
+  await writer.setAcl('/app/rate', openAcl); // or nobody could delete it behind the story
+});
+
+test('a store whose keys may not be listed says so', async () => {
+  await using zk = await startZk();
+  const [client, writer] = [await zk.connect(), await zk.witness()];
+  await using writing = new ConfigStore<App>(writer, '/app', app);
+  await writing.updateAll(() => first);
+  await writer.setAcl('/app', writeOnlyAcl);
+
+  await using store = new ConfigStore<App>(client, '/app', app);
+
+  await expect
+    .poll(() => store.problems)
+    .toMatchObject([{ path: '/app', error: { code: 'NO_AUTH' } }]);
+  await writer.setAcl('/app', openAcl);
+});
+
+test('a store that is closed during an outage takes nothing in after it', async () => {
+  await using zk = await startZk();
+  await using folder = await directory();
+  const file = join(folder.path, 'app.json');
+  const [client, writer] = [await zk.connect(), await zk.witness()];
+  const store = new ConfigStore<App>(client, '/app', { ...app, file });
+  await store.updateAll(() => first);
+  await store.ready;
+  zk.link.onFrame = ({ index, direction, bytes }) => {
+    if (index === 0 || direction !== 'toServer' || bytes.readInt32BE(4) !== opCodes.exists)
+      return 'pass';
+    zk.link.onFrame = undefined;
+    zk.link.refuse();
+    return 'cut';
+  };
+  await writer.set('/app/rate', '11');
+  await reached(client, 'suspended');
+
+  await store.close();
+  await rm(file);
+  await zk.link.accept();
+  await client.connected();
+  await client.exists('/app/rate'); // answered behind whatever the store had asked
+
+  await expect(readFile(file)).rejects.toMatchObject({ code: 'ENOENT' });
+  expect(store.get('rate')).toBe(10);
 });
