@@ -184,6 +184,7 @@ export class CacheReader {
     if (type === 'childrenChanged') {
       if (this.#isOneShot && this.#lists(path)) this.#owe('list', path, zxid);
     } else if (type === 'deleted') {
+      this.unreadable.delete(path);
       if (this.#holds(path)) this.#ledger.gone(path, zxid);
       // Nothing else tells of its return.
       if (this.#isOneShot && path === this.#root) this.#lookAt(path, false);
@@ -309,6 +310,7 @@ export class CacheReader {
     const { data, stat } = await this.#client.get(path, this.#watch);
     this.#isSet('data', path);
     return (token) => {
+      this.unreadable.delete(path);
       if (this.#isOneShot) this.#followed.add(path);
       if (isLook) this.#lookBytes += data?.length ?? 0;
       const isAgain = this.#ledger.read({ path, data, stat }, token);
@@ -324,6 +326,7 @@ export class CacheReader {
     const { children, stat } = await this.#client.childrenAndStat(path, this.#watch);
     this.#isSet('list', path);
     return (token) => {
+      this.unreadable.delete(path);
       this.#ledger.listed(path, stat);
       const since = this.#ledger.owedAfter(token.path);
       for (const name of children) {
@@ -362,8 +365,10 @@ export class CacheReader {
   }
 
   #failed(job: Job, token: ReadToken, error: unknown): void {
-    if (isZkError(error, 'NO_NODE')) this.#missing(job, token);
-    else if (isZkError(error, 'NO_AUTH')) {
+    if (isZkError(error, 'NO_NODE')) {
+      this.unreadable.delete(job.path);
+      this.#missing(job, token);
+    } else if (isZkError(error, 'NO_AUTH')) {
       this.unreadable.add(job.path);
       this.#missing(job, token);
     } else this.#hooks.onFailure(error);

@@ -1,7 +1,7 @@
 /** A cache is, once things are quiet, what the server has; and what it tells adds up to that. */
 
 import { expect, test } from 'vitest';
-import type { Client } from '../../src/client/index.ts';
+import { anyoneId, type Client, permissions } from '../../src/client/index.ts';
 import { Cache, type CacheChange } from '../../src/recipes/index.ts';
 import { reached, startZk, type Zk } from '../zk.ts';
 
@@ -296,4 +296,20 @@ test('a storm of changes with cuts in it ends equal to the server, and was told 
   await follow;
 
   expect(faults).toEqual([]);
+});
+
+test('a node that may be read by now is no longer among those that may not', async () => {
+  await using zk = await startZk();
+  const [client, writer] = [await zk.connect(), await zk.witness()];
+  await writer.create('/t');
+  await writer.create('/t/a', { acl: [{ perms: permissions.write, id: anyoneId }] });
+  await using cache = new Cache(client, '/t');
+  await cache.ready;
+  expect(cache.unreadable).toEqual(['/t/a']);
+
+  await writer.delete('/t/a');
+  await writer.create('/t/a', { data: '1' });
+  await expect.poll(() => cache.get('/t/a')?.data?.toString()).toBe('1');
+
+  expect(cache.unreadable).toEqual([]);
 });
