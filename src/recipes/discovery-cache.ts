@@ -7,7 +7,7 @@
  * before under that name, it stays as it was.
  */
 
-import type { Client } from '../client/index.ts';
+import { type Client, ZkError } from '../client/index.ts';
 import { nameOf } from '../protocol/index.ts';
 import type { Clock } from '../support/index.ts';
 import { Cache, type CacheState } from './cache.ts';
@@ -58,6 +58,7 @@ export class ServiceCache<P = unknown> implements AsyncIterable<ServiceChange<P>
     this.#cache = new Cache(client, path, {
       scope: 'children',
       onChange: (change) => this.#changed(change),
+      onCurrent: () => this.#looked(),
       ...(setting.clock && { clock: setting.clock }),
     });
     void this.#end();
@@ -88,7 +89,7 @@ export class ServiceCache<P = unknown> implements AsyncIterable<ServiceChange<P>
   }
 
   get problems(): readonly DiscoveryProblem[] {
-    return [...this.#problems.values()];
+    return [...this.#problems.values(), ...this.#cache.unreadable.map(denied)];
   }
 
   /** Begins with what is there. */
@@ -126,6 +127,11 @@ export class ServiceCache<P = unknown> implements AsyncIterable<ServiceChange<P>
     this.#feeds.clear();
   }
 
+  /** What may not be read brings no change that would tell of it. */
+  #looked(): void {
+    for (const path of this.#cache.unreadable) this.#setting.onProblem?.(denied(path));
+  }
+
   #changed({ type, path, node }: CacheChange): void {
     const key = nameOf(path);
     const previous = this.#byNode.get(key) ?? null;
@@ -153,4 +159,8 @@ export class ServiceCache<P = unknown> implements AsyncIterable<ServiceChange<P>
       if (feed.isEnded) this.#feeds.delete(feed);
     }
   }
+}
+
+function denied(path: string): DiscoveryProblem {
+  return { path, error: new ZkError('NO_AUTH', { op: 'getData', path }) };
 }

@@ -156,7 +156,7 @@ export class ServiceDiscovery<P = unknown> {
       try {
         return await this.#read(childOf(path, id), options);
       } catch (error) {
-        if (!(error instanceof JsonError || error instanceof SchemaError)) throw error;
+        if (!isProblem(error)) throw error;
         this.#options.onProblem?.({ path: childOf(path, id), error });
         return null;
       }
@@ -231,4 +231,10 @@ export class ServiceDiscovery<P = unknown> {
 function isFit<P>({ state, instance }: Registration<P>, wanted: ServiceInstance<P>): boolean {
   const isAlive = state.name !== 'failed' && state.name !== 'closed';
   return isAlive && instance.serviceType === wanted.serviceType;
+}
+
+/** What is wrong with this one instance, and says nothing of the others. */
+function isProblem(error: unknown): error is Error {
+  const isGarbage = error instanceof JsonError || error instanceof SchemaError;
+  return isGarbage || isZkError(error, 'NO_AUTH');
 }

@@ -1,6 +1,7 @@
 /** Instances are found while they live, by whoever looks, and by nobody once they do not. */
 
 import { expect, test } from 'vitest';
+import { anyoneId, permissions } from '../../src/client/index.ts';
 import { ServiceDiscovery, type ServiceInstance, strategies } from '../../src/recipes/index.ts';
 import { reached, startZk } from '../zk.ts';
 
@@ -164,6 +165,30 @@ test('a cache follows the instances; garbage is named and harms nothing', async 
   expect(told).toEqual(['added a', 'added b', 'removed a']);
   expect(problems).toContain('/services/api/junk BAD_JSON');
   expect(seeker.load.watches).toBe(0);
+});
+
+test('an instance that may not be read is named, and hides none of the others', async () => {
+  await using zk = await startZk();
+  const [server, seeker] = [await zk.connect(), await zk.witness()];
+  const problems: string[] = [];
+  await using mine = new ServiceDiscovery(server, '/services');
+  await using theirs = new ServiceDiscovery(seeker, '/services', {
+    onProblem: ({ path, error }) => problems.push(`${path} ${(error as { code?: string }).code}`),
+  });
+  await mine.register({ name: 'api', id: 'a' });
+  const acl = [{ perms: permissions.write, id: anyoneId }];
+  await server.create('/services/api/secret', { data: '{}', acl });
+
+  expect(ids(await theirs.instances('api'))).toEqual(['a']);
+  const cache = theirs.cache('api');
+  await cache.ready;
+
+  expect(ids(cache.instances)).toEqual(['a']);
+  expect(cache.problems).toMatchObject([
+    { path: '/services/api/secret', error: { code: 'NO_AUTH' } },
+  ]);
+  expect(problems).toEqual(Array(2).fill('/services/api/secret NO_AUTH'));
+  await server.delete('/services/api/secret');
 });
 
 test('while ZooKeeper is away the last known answer is given, and says since when', async () => {
