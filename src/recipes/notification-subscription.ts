@@ -17,7 +17,7 @@ import { joinAs } from './membership.ts';
 import { isPassing } from './passing.ts';
 import { pause, retryBackoff } from './pause.ts';
 import type { PersistentNode } from './persistent-node.ts';
-import { Roster } from './roster.ts';
+import { type Entry, Roster } from './roster.ts';
 
 export interface SubscriptionOptions {
   /** What was sent before it came: `unheard`, all that it has not acknowledged; `none`, only what follows. */
@@ -54,6 +54,8 @@ export class Subscription implements AsyncIterable<Notification> {
   readonly #backoff = new Backoff(retryBackoff);
   readonly #stopHearing: (() => void) | undefined;
   #wake: Deferred<void> = deferred();
+  /** In order, as of when all there were had been read: none that is missing is older than one of them. */
+  #known: readonly Entry[] = [];
 
   constructor(
     client: Client,
@@ -79,7 +81,11 @@ export class Subscription implements AsyncIterable<Notification> {
         if (type === 'gone') this.#done.delete(entry.name);
       },
       // Not with each change: of several new messages any may be read first, and the order is the sender's.
-      onSettled: () => this.#wake.resolve(),
+      onSettled: () => {
+        const { entries } = this.#roster;
+        this.#known = inOrder([...entries.keys()], [prefix]).map((name) => entries.get(name)!);
+        this.#wake.resolve();
+      },
       onEnd: (error) => this.#end(error),
     });
     this.#ready = this.#begin();
@@ -125,7 +131,7 @@ export class Subscription implements AsyncIterable<Notification> {
   async #begin(): Promise<void> {
     await Promise.all([this.#node.ready, this.#roster.ready]);
     if (this.#options.earlier === 'none') {
-      for (const name of this.#roster.entries.keys()) this.#done.add(name);
+      for (const { name } of this.#known) this.#done.add(name);
     }
     void this.#deliver().catch((error: unknown) => this.#end(error));
   }
@@ -133,15 +139,13 @@ export class Subscription implements AsyncIterable<Notification> {
   async #deliver(): Promise<void> {
     while (!this.#life.signal.aborted) {
       this.#wake = deferred();
-      const waiting = [...this.#roster.entries.values()].filter(
-        ({ name }) => !this.#done.has(name),
-      );
-      waiting.sort((a, b) => (a.stat.czxid < b.stat.czxid ? -1 : 1));
+      const isKept = (name: string) => this.#roster.entries.has(name);
+      const waiting = this.#known.filter(({ name }) => isKept(name) && !this.#done.has(name));
       for (const { name, data, stat } of waiting) {
         if (this.#life.signal.aborted) return;
         const isHeard = await this.#isHeard(name);
         if (isHeard === undefined) break; // there is no link: once more when there is
-        this.#done.add(name);
+        if (isKept(name)) this.#done.add(name); // else nobody would take it out of there
         if (isHeard) continue;
         this.#feed.push({
           id: name,

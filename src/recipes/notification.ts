@@ -30,7 +30,6 @@ import { checkName } from './membership.ts';
 import { NotificationReceipt } from './notification-receipt.ts';
 import { Subscription, type SubscriptionOptions } from './notification-subscription.ts';
 import { withParents } from './parents.ts';
-import { isPassing } from './passing.ts';
 
 export interface NotificationOptions {
   readonly acl?: readonly Acl[];
@@ -81,7 +80,8 @@ export class NotificationTopic {
       }),
     );
     await this.#prune(Number(stat.ctime), nameOf(sent)).catch((error: unknown) => {
-      if (!isPassing(error)) throw error; // it is sent all the same, and the next send is soon enough
+      // It is sent all the same: who was told otherwise would send it again. The next send is soon enough.
+      if (!isZkError(error)) throw error;
     });
     return new NotificationReceipt(this.#client, sent, new Set(audience), this.#clock);
   }

@@ -1,11 +1,13 @@
 import { expect, test, vi } from 'vitest';
-import { readOnlyAcl } from '../../src/client/index.ts';
+import { anyoneId, openAcl, permissions, readOnlyAcl } from '../../src/client/index.ts';
 import { NotificationTopic } from '../../src/recipes/notification.ts';
 import type { Subscription } from '../../src/recipes/notification-subscription.ts';
 import { MovableClock } from '../../src/testing/index.ts';
 import { loseReply, loseRequest, opCodes } from '../faults.ts';
 import { reached, startZk } from '../zk.ts';
 
+const { read, write, create, admin } = permissions;
+const noDeletesAcl = [{ perms: read | write | create | admin, id: anyoneId }];
 const long = { timeout: 15_000, interval: 10 };
 
 /** Hears everything, and acknowledges what it is told to. */
@@ -60,6 +62,20 @@ test.each(['request', 'reply'] as const)(
     ]);
   },
 );
+
+test('a message is sent though its sender may not take the old ones away', async () => {
+  await using zk = await startZk();
+  const [sender, owner] = [await zk.connect(), await zk.witness()];
+  await owner.create('/topic');
+  await owner.create('/topic/messages', { acl: noDeletesAcl });
+  const topic = new NotificationTopic(sender, '/topic', { keepMax: 1 });
+
+  const receipts = [await topic.send('one'), await topic.send('two')];
+
+  const ids = receipts.map(({ id }) => id).sort();
+  expect((await sender.children('/topic/messages')).sort()).toEqual(ids);
+  await owner.setAcl('/topic/messages', openAcl);
+});
 
 test('by a deadline the sender knows who has heard and who has not', async () => {
   await using zk = await startZk();
