@@ -25,7 +25,8 @@ export class GroupMember implements AsyncIterable<MembershipChange> {
   constructor(client: Client, path: string, name: string, options: JoinOptions = {}) {
     this.name = name;
     this.#node = joinAs(client, path, name, options);
-    this.#group = new Membership(client, path);
+    const { signal } = options;
+    this.#group = new Membership(client, path, signal ? { signal } : {});
     this.#ready = Promise.all([this.#node.ready, this.#group.ready]).then(() => {});
     this.#ready.catch(() => {}); // `state` says it, too
   }

@@ -106,6 +106,7 @@ export class PersistentNode implements AsyncIterable<Birth> {
   /** What the node holds is not known to be what was last given. */
   #isOwed = false;
   #lastSessionId: bigint | undefined;
+  #closing: Promise<void> | undefined;
 
   constructor(client: Client, path: string, options: PersistentNodeOptions = {}) {
     this.#client = client;
@@ -173,15 +174,21 @@ export class PersistentNode implements AsyncIterable<Birth> {
 
   /** Deletes the node and lets go of it. Bounded: without a link an ephemeral one goes with its session. */
   async close(): Promise<void> {
-    const isFirst = !this.#life.signal.aborted;
-    this.#life.abort(new Error(`${this.#base} was closed`));
-    this.#wake.resolve();
-    await this.#loop;
-    if (isFirst) await this.#remove();
+    const isFirst = this.#closing === undefined;
+    this.#closing ??= this.#close();
+    // What went wrong is told to whoever closed it first; the others only wait.
+    await (isFirst ? this.#closing : this.#closing.catch(() => {}));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
+  }
+
+  async #close(): Promise<void> {
+    this.#life.abort(new Error(`${this.#base} was closed`));
+    this.#wake.resolve();
+    await this.#loop;
+    await this.#remove();
   }
 
   // ── the life ──────────────────────────────────────────────────────────────────────────────────

@@ -262,3 +262,22 @@ test('a signal ends the loop and the watch', async () => {
   await group.close();
   expect(client.load.watches).toBe(0);
 });
+
+test('a signal ends a member, its loops and its watches', async () => {
+  await using zk = await startZk();
+  const client = await zk.connect();
+  const enough = new AbortController();
+  const member = new GroupMember(client, '/group', 'a', { signal: enough.signal });
+  await member.ready;
+  const changes: string[] = [];
+  const loop = (async () => {
+    for await (const { type } of member) changes.push(type);
+  })();
+
+  enough.abort();
+  await loop;
+  await member.close();
+
+  expect(changes).toEqual(['joined']);
+  expect(client.load.watches).toBe(0);
+});

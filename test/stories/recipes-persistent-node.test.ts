@@ -365,3 +365,16 @@ test('a watcher that stays hears of changes in every session, and when it may ha
   await watcher.close();
   expect(watchesOf(client)).toBe(0);
 });
+
+test('whoever closes a node that is being closed waits until it is gone, too', async () => {
+  await using zk = await startZk();
+  const [client, witness] = [await zk.connect(), await zk.witness()];
+  const enough = new AbortController();
+  const node = new PersistentNode(client, '/n', { mode: 'persistent', signal: enough.signal });
+  await node.ready;
+
+  enough.abort();
+  await node.close();
+
+  expect(await witness.exists('/n')).toBeNull();
+});
