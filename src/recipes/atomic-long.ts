@@ -42,6 +42,7 @@ export interface AtomicResult {
 }
 
 type Next = (before: bigint) => bigint | undefined;
+type Read = (data: Buffer) => bigint;
 
 export class AtomicLong {
   readonly path: string;
@@ -86,10 +87,14 @@ export class AtomicLong {
     return this.#change((before) => before + delta, options);
   }
 
-  /** Whatever it was before. */
+  /** Whatever it was before; what is no such number counts as an empty node does. */
   async set(value: bigint, options?: UpdateOptions): Promise<AtomicResult> {
     this.#format(value, 'value');
-    return this.#change(() => value, options);
+    return this.#change(
+      () => value,
+      options,
+      (data) => (data.length < 8 ? 0n : this.#parse(data)),
+    );
   }
 
   /** Only if it is `expected`. */
@@ -111,13 +116,17 @@ export class AtomicLong {
     await this.close();
   }
 
-  async #change(next: Next, options: UpdateOptions = {}): Promise<AtomicResult> {
+  async #change(
+    next: Next,
+    options: UpdateOptions = {},
+    read: Read = (data) => this.#parse(data),
+  ): Promise<AtomicResult> {
     const startMs = this.#clock.nowMs();
     const triesMax = options.triesMax ?? this.#triesMax;
     const limits = { ...options, triesMax };
     let optimisticMs = 0;
     try {
-      const { tries, ...done } = await this.#try(next, limits);
+      const { tries, ...done } = await this.#try(next, read, limits);
       optimisticMs = this.#clock.nowMs() - startMs;
       const stats = { optimisticTries: tries, optimisticMs, promotedTries: 0, promotedMs: 0 };
       return { ...done, stats };
@@ -133,7 +142,7 @@ export class AtomicLong {
     };
     const held = await this.#lock.acquire(wait);
     try {
-      const { tries, ...done } = await this.#try(next, limits);
+      const { tries, ...done } = await this.#try(next, read, limits);
       const promotedMs = this.#clock.nowMs() - promotedStartMs;
       const stats = { optimisticTries: triesMax, optimisticMs, promotedTries: tries, promotedMs };
       return { ...done, stats };
@@ -142,12 +151,12 @@ export class AtomicLong {
     }
   }
 
-  async #try(next: Next, options: UpdateOptions) {
+  async #try(next: Next, read: Read, options: UpdateOptions) {
     const { isChanged, before, after, tries } = await this.#cell.update((data) => {
-      const value = next(this.#parse(data));
+      const value = next(read(data));
       return value === undefined ? undefined : this.#format(value);
     }, options);
-    return { succeeded: isChanged, before: this.#parse(before), after: this.#parse(after), tries };
+    return { succeeded: isChanged, before: read(before), after: read(after), tries };
   }
 
   #parse(data: Buffer): bigint {

@@ -63,10 +63,14 @@ export class Counter {
     return this.#change((before) => before + delta, options);
   }
 
-  /** Whatever it was before. */
+  /** Whatever it was before; what is no number counts as an empty node does. */
   async set(value: number, options?: UpdateOptions): Promise<Counted> {
     this.#checked('value', value);
-    return this.#change(() => value, options);
+    return this.#change(
+      () => value,
+      options,
+      (data) => this.#valueIn(data) ?? this.#initial,
+    );
   }
 
   /** Takes away what this writer left beside the counter. The counter stays. */
@@ -78,22 +82,33 @@ export class Counter {
     await this.close();
   }
 
-  async #change(next: (before: number) => number, options?: UpdateOptions): Promise<Counted> {
+  async #change(
+    next: (before: number) => number,
+    options?: UpdateOptions,
+    read = (data: Buffer) => this.#parse(data),
+  ): Promise<Counted> {
     const { before, after, tries } = await this.#cell.update(
-      (data) => Buffer.from(this.#format(next(this.#parse(data)))),
+      (data) => Buffer.from(this.#format(next(read(data)))),
       options,
     );
-    return { before: this.#parse(before), after: this.#parse(after), tries };
+    return { before: read(before), after: this.#parse(after), tries };
   }
 
   #parse(data: Buffer): number {
+    const value = this.#valueIn(data);
+    if (value !== undefined) return value;
+    const detail = JSON.stringify(data.toString('latin1').trim().slice(0, 40));
+    throw new CounterError('CORRUPT', this.path, { detail });
+  }
+
+  /** Undefined where it is none. */
+  #valueIn(data: Buffer): number | undefined {
     if (data.length === 0) return this.#initial;
     const text = data.toString('latin1').trim();
     const pattern = this.#isFloat ? /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i : /^[+-]?\d+$/;
     const value = pattern.test(text) ? Number(text) : Number.NaN;
     const isGood = this.#isFloat ? Number.isFinite(value) : Number.isSafeInteger(value);
-    if (isGood) return value;
-    throw new CounterError('CORRUPT', this.path, { detail: JSON.stringify(text.slice(0, 40)) });
+    return isGood ? value : undefined;
   }
 
   /** As Python's repr has it: a float shows that it is one, or an int() of it would fail. */

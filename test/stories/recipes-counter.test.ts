@@ -338,3 +338,19 @@ test('ids go on past 2^31 and 2^53, and a block is one write', async () => {
   expect((await failure(broken.next())).code).toBe('CORRUPT');
   expect(() => new IdGenerator(client, '/x', { blockSize: 0 })).toThrow('blockSize');
 });
+
+test('what is no number is set to one, as the error says, and nothing else changes it', async () => {
+  await using zk = await startZk();
+  const client = await zk.connect();
+  for (const path of ['/c', '/l']) await client.create(path, { data: 'spoilt' });
+  await using counter = new Counter(client, '/c', { initial: 3 });
+  await using long = new AtomicLong(client, '/l');
+  expect(await failure(counter.increment())).toMatchObject({ code: 'CORRUPT' });
+  expect(await failure(long.compareAndSet(0n, 1n))).toMatchObject({ code: 'CORRUPT' });
+
+  const [set, setLong] = [await counter.set(5), await long.set(7n)];
+
+  expect(set).toMatchObject({ before: 3, after: 5 });
+  expect(setLong).toMatchObject({ succeeded: true, before: 0n, after: 7n });
+  expect([await counter.get(), await long.get()]).toEqual([5, 7n]);
+});
