@@ -62,6 +62,11 @@ export interface Updated {
 /** The next value, or undefined to leave it as it is. */
 export type Change = (data: Buffer, stat: StatView) => Buffer | undefined;
 
+/** Who waits for the node may call that off: without a link it takes as long as the outage. */
+interface Wait {
+  readonly signal?: AbortSignal;
+}
+
 /** A change under way; while it is written nobody knows whether it took place. */
 interface Attempt {
   isWriting: boolean;
@@ -95,22 +100,22 @@ export class Cell {
   }
 
   /** The value and its Stat; made, with the seed, where there is none. */
-  async ensure(): Promise<Seen> {
+  async ensure(wait: Wait = {}): Promise<Seen> {
     for (let tries = 1; tries <= deletedMax; tries++) {
-      const found = await this.#get();
+      const found = await this.#get(wait);
       if (found !== null) return { data: found.data ?? Buffer.alloc(0), stat: found.stat };
-      await this.create(this.#options.seed);
+      await this.create(this.#options.seed, wait);
     }
     throw new CounterError('CONTENTION', this.path, { detail: 'somebody keeps deleting it' });
   }
 
   /** False: there is one already. Where a reply was lost, nobody knows who made it: false, too. */
-  async create(data: Buffer): Promise<boolean> {
+  async create(data: Buffer, wait: Wait = {}): Promise<boolean> {
     const { acl } = this.#options;
     for (let tries = 1; ; tries++) {
       try {
         await withParents(this.#client, this.path, acl, () =>
-          this.#client.create(this.path, { data, ...(acl && { acl }) }),
+          this.#client.create(this.path, { data, ...wait, ...(acl && { acl }) }),
         );
         return true;
       } catch (error) {
@@ -220,9 +225,9 @@ export class Cell {
     }
   }
 
-  async #get(): Promise<DataAndStat | null> {
+  async #get(wait: Wait = {}): Promise<DataAndStat | null> {
     try {
-      return await this.#client.get(this.path);
+      return await this.#client.get(this.path, wait);
     } catch (error) {
       if (isZkError(error, 'NO_NODE')) return null;
       throw error;

@@ -79,16 +79,18 @@ abstract class Shared<T> {
     let seen: { czxid: bigint; version: number } | undefined;
     const stop = signal ?? new AbortController().signal;
     while (!stop.aborted) {
-      await this.#cell.ensure();
       const timedOut = () => new Error('there is no time limit');
-      const found = await bounded({ signal: stop }, { timedOut }, (ends) =>
-        lookUntil(this.#client, ends, async (watching) => {
-          const node = await watching.node(this.path);
-          if (node === null) return null; // deleted: it begins anew with the seed
-          const { czxid, version } = node.stat;
-          return seen?.czxid === czxid && seen.version === version ? undefined : node;
-        }),
-      ).catch((error) => {
+      const next = () =>
+        bounded({ signal: stop }, { timedOut }, (ends) =>
+          lookUntil(this.#client, ends, async (watching) => {
+            const node = await watching.node(this.path);
+            if (node === null) return null; // deleted: it begins anew with the seed
+            const { czxid, version } = node.stat;
+            return seen?.czxid === czxid && seen.version === version ? undefined : node;
+          }),
+        );
+      const made = this.#cell.ensure({ signal: stop });
+      const found = await made.then(next).catch((error: unknown) => {
         if (stop.aborted) return null;
         throw error;
       });

@@ -354,3 +354,22 @@ test('what is no number is set to one, as the error says, and nothing else chang
   expect(setLong).toMatchObject({ succeeded: true, before: 0n, after: 7n });
   expect([await counter.get(), await long.get()]).toEqual([5, 7n]);
 });
+
+test('who no longer follows a value does not wait for a link', async () => {
+  await using zk = await startZk();
+  const [client, witness] = [await zk.connect({ renew: true }), await zk.witness()];
+  await using value = new SharedValue(client, '/v', { seed: 'x' });
+  const enough = new AbortController();
+  zk.link.refuse();
+  zk.link.cut();
+  await reached(client, 'suspended');
+  const next = value.changes({ signal: enough.signal }).next();
+
+  enough.abort();
+
+  expect(await next).toEqual({ done: true, value: undefined });
+  await zk.link.accept();
+  await client.connected();
+  await client.barrier();
+  expect(await witness.exists('/v')).toBeNull();
+});
