@@ -68,6 +68,7 @@ const apache = {
   'maxCnxns':                { kind: 'int',  default: String(defaultLimits.connectionsMax), about: 'links in all; 0 is no limit. Apache has none' },
   'jute.maxbuffer':          { kind: 'int',  default: String(defaultLimits.frameBytesMax), property: 'jute.maxbuffer', about: 'bytes of the largest frame' },
   'snapCount':               { kind: 'int',  default: '100000', about: 'transactions between two snapshots, from half of it to all of it; unless it is given, no fewer than two thirds of the nodes, and up to a million small ones not more often than every 10 s' },
+  'snapSizeLimitInKb':       { kind: 'int',  default: '4194304', about: 'KiB of the log between two snapshots, from half of it to all of it, however few the transactions; 0 is no limit' },
   'preAllocSize':            { kind: 'int',  default: '65536', about: 'KiB by which a log grows ahead' },
   'snapshot.compression.method': { kind: 'text', default: '', about: '`gz`, or nothing; `snappy` is read and not written' },
   'autopurge.snapRetainCount': { kind: 'int', default: '3', about: `snapshots to keep, at least ${snapRetainCountMin}` },
@@ -277,7 +278,7 @@ export const inertKeys: Readonly<Record<string, string>> = {
   ]),
   ...reasons('it follows from jute.maxbuffer', ['jute.maxbuffer.extrasize']),
   ...reasons('old TTL nodes are not told from ephemeral ones', ['emulate353TTLNodes']),
-  ...reasons('logs are cut by snapCount', ['snapSizeLimitInKb', 'txnLogSizeLimitInKb']),
+  ...reasons('a log ends where a snapshot begins', ['txnLogSizeLimitInKb']),
   ...reasons('there is nothing to trace', [
     ...['messageTracker.BufferSize', 'messageTracker.Enabled', 'traceFile', 'requestTraceFile'],
   ]),

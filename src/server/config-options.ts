@@ -108,6 +108,7 @@ function persisting(config: ServerConfig): ServerOptions {
     dataDir: config.must('dataDir'),
     dataLogDir: config.get('dataLogDir'),
     snapCount: config.isGiven('snapCount') ? config.must('snapCount') : undefined,
+    snapLogBytes: config.must('snapSizeLimitInKb') * 1024,
     preallocBytes: config.must('preAllocSize') * 1024,
     snapshotCompression: compression === 'gz' ? 'gzip' : 'none',
     unsafeNoFsync: config.must('drover.unsafeNoFsync') || config.must('forceSync') === 'no',

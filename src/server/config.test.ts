@@ -300,6 +300,7 @@ describe('options', () => {
     // 100,000, and more for a large tree.
     expect(options('')).not.toHaveProperty('snapCount');
     expect(options('snapCount=1000')).toMatchObject({ snapCount: 1_000 });
+    expect(options('snapSizeLimitInKb=7')).toMatchObject({ snapLogBytes: 7 * 1024 });
   });
 
   test('take every limit', () => {

@@ -52,6 +52,8 @@ export class StorageTallies {
 const half = 2 ** 32;
 
 const snapCountDefault = 100_000;
+/** As Apache's: few large txns fill a disk as well, and take as long to replay. */
+const snapLogBytesDefault = 4 * 1024 ** 3;
 /** From the end of one snapshot to the next: each costs as much as some hundred thousand writes. */
 const snapshotPauseMs = 10_000;
 /** A node that is written costs a third of a create, and one that is read back a third of a txn that is replayed. */
@@ -72,9 +74,10 @@ export class DiskLog implements TxnLog {
   readonly #tallies: StorageTallies;
   readonly #scratch = new Writer(64 * 1024);
   #sinceSnapshot = 0;
-  /** Of these, in the log, as far as we wrote them. */
+  /** Of these, in the log. */
   #bytesSinceSnapshot = 0;
   #nextSnapshotAfter: number;
+  #nextSnapshotAfterBytes: number;
   #snapshotting: Promise<TakenSnapshot> | undefined;
   /** When the last one was done, by the clock that only grows. */
   #snapshotMs = -Infinity;
@@ -102,7 +105,8 @@ export class DiskLog implements TxnLog {
     this.#fs = fs;
     this.#logger = logger;
     this.#clock = options.clock ?? systemClock;
-    this.#nextSnapshotAfter = this.#roll();
+    this.#nextSnapshotAfter = this.#snapCount();
+    this.#nextSnapshotAfterBytes = this.#snapLogBytes();
     const { logFolder, snapshotFolder } = directory;
     this.#writer = new LogWriter({
       folder: logFolder,
@@ -122,8 +126,10 @@ export class DiskLog implements TxnLog {
    * A directory without a snapshot gets one: Apache refuses to start on logs alone. So does one that
    * was salvaged: from here on what was lost is no longer in the way.
    */
-  async start({ snapshot, txns: replayed, notices }: Recovered): Promise<void> {
+  async start({ snapshot, txns: replayed, logs, notices }: Recovered): Promise<void> {
     this.#sinceSnapshot = replayed;
+    const behind = logs.filter(({ lastZxid }) => (lastZxid ?? 0n) > (snapshot?.file.zxid ?? 0n));
+    this.#bytesSinceSnapshot = behind.reduce((sum, { end }) => sum + end.offset, 0);
     if (snapshot !== null) {
       const { path, zxid } = snapshot.file;
       const wallMs = (await this.#fs.status(path))?.modifiedMs ?? 0;
@@ -169,7 +175,9 @@ export class DiskLog implements TxnLog {
   async finalSnapshot(): Promise<void> {
     await this.#snapshotting?.catch(() => {});
     // Half as many as one is taken for anyway: it is quicker than to replay them.
-    if (2 * this.#sinceSnapshot < (this.#options.snapCount ?? snapCountDefault)) return;
+    const { snapCount = snapCountDefault, snapLogBytes = snapLogBytesDefault } = this.#options;
+    const isLong = snapLogBytes > 0 && 2 * this.#bytesSinceSnapshot >= snapLogBytes;
+    if (2 * this.#sinceSnapshot < snapCount && !isLong) return;
     try {
       await this.snapshot(true);
     } catch (error) {
@@ -192,12 +200,13 @@ export class DiskLog implements TxnLog {
   }
 
   /**
-   * Where nobody said after how many: not before two thirds as many txns as there are nodes, and not at once
+   * By the size of the log as in Apache. By number, where nobody said after how many: not before two thirds as many txns as there are nodes, and not at once
    * after the last one, unless there is much to be replayed by then. What a snapshot costs grows with the
    * tree, and so would the part of the time that goes into them while it is filled; and while one is synced,
    * writes wait longer for the disk.
    */
   get #isSnapshotDue(): boolean {
+    if (this.#bytesSinceSnapshot >= this.#nextSnapshotAfterBytes) return true;
     if (this.#sinceSnapshot < this.#nextSnapshotAfter) return false;
     if (this.#options.snapCount !== undefined) return true;
     if (this.#sinceSnapshot < txnsPerNode * this.#tree.nodes.count) return false;
@@ -207,16 +216,26 @@ export class DiskLog implements TxnLog {
     return this.#clock.nowMs() - this.#snapshotMs >= snapshotPauseMs;
   }
 
-  /** Spread over time, so that the servers of one machine don't all write at once. */
-  #roll(): number {
-    const { snapCount = snapCountDefault, random = Math.random } = this.#options;
-    return Math.max(1, Math.ceil(snapCount / 2 + (snapCount / 2) * random()));
+  #snapCount(): number {
+    return this.#from(this.#options.snapCount ?? snapCountDefault);
+  }
+
+  #snapLogBytes(): number {
+    const { snapLogBytes = snapLogBytesDefault } = this.#options;
+    return snapLogBytes > 0 ? this.#from(snapLogBytes) : Infinity;
+  }
+
+  /** From half of it on: spread over time, so that the servers of one machine don't all write at once. */
+  #from(most: number): number {
+    const { random = Math.random } = this.#options;
+    return Math.max(1, Math.ceil(most / 2 + (most / 2) * random()));
   }
 
   async #writeSnapshot(isAlone: boolean): Promise<TakenSnapshot> {
     this.#sinceSnapshot = 0;
     this.#bytesSinceSnapshot = 0;
-    this.#nextSnapshotAfter = this.#roll();
+    this.#nextSnapshotAfter = this.#snapCount();
+    this.#nextSnapshotAfterBytes = this.#snapLogBytes();
     this.#writer.roll();
     const startMs = this.#clock.nowMs();
     const zxid = BigInt(this.#tree.lastZxid);

@@ -16,6 +16,8 @@ export interface PersistenceOptions {
    * than two thirds of the nodes, and some seconds later than the last.
    */
   readonly snapCount?: number | undefined;
+  /** Bytes of the log between two snapshots, in the same way. 4 GiB; 0 is no limit. */
+  readonly snapLogBytes?: number | undefined;
   /** Where nobody said after how many: what may at most be there to be replayed, see disk-log.ts. */
   readonly replayedBytesMax?: number | undefined;
   readonly preallocBytes?: number | undefined;

@@ -301,6 +301,8 @@ test('a snapshot taken while the tree changes, and the log behind it, give the t
   );
 });
 
+const taken = (disk: Persistence) => disk.lastSnapshot!.zxid;
+
 test('a large tree is not written anew for every 100,000 txns, unless that is asked for', async () => {
   const run = async (disk: Persistence, from: number, to: number, txn: (i: number) => TxnBody) => {
     for (let at = from; at < to; at += 1_000) {
@@ -318,8 +320,6 @@ test('a large tree is not written anew for every 100,000 txns, unless that is as
   };
   const grow = (disk: Persistence, from: number, to: number) =>
     run(disk, from, to, (i) => create(`/n${i}`, ''));
-  const taken = (disk: Persistence) => disk.lastSnapshot!.zxid;
-
   const clock = new ManualClock();
   const unsaid = { snapCount: undefined, random: () => 0, digestEnabled: false, clock };
   const disk = await open({ ...unsaid, replayedBytesMax: 100_000_000 });
@@ -347,6 +347,50 @@ test('a large tree is not written anew for every 100,000 txns, unless that is as
   expect(taken(disk)).toBe(154_000); // a moment ago
   await run(disk, 156_000, 157_000, set);
   await expect.poll(() => taken(disk)).toBe(312_000); // and yet: there is much to be replayed
+  await disk.log.close();
+});
+
+const sets = (count: number) =>
+  Array.from(
+    { length: count },
+    (_, i): TxnBody => ({
+      type: 'setData',
+      txn: { path: '/a', data: Buffer.alloc(100_000), version: i + 1 },
+    }),
+  );
+
+test('few large txns come to a snapshot too, by the size of the log, those before a restart included', async () => {
+  const bySize = { random: () => 0, snapLogBytes: 1_000_000 };
+  const first = await open(bySize);
+  await write(first, [create('/a'), ...sets(3)]);
+  expect(taken(first)).toBe(0);
+  await first.log.close();
+
+  const second = await open(bySize);
+  await write(second, sets(1));
+  expect(taken(second)).toBe(0);
+  await write(second, sets(1)); // half of a million, which is where it begins
+
+  await expect.poll(() => taken(second)).toBe(6);
+  await second.log.close();
+
+  const third = await open({ ...bySize, snapLogBytes: 0 });
+  await write(third, sets(12));
+  await new Promise(setImmediate);
+  expect(taken(third)).toBe(6);
+  await third.log.close();
+});
+
+test('an orderly end takes a snapshot where few large txns would have to be replayed, too', async () => {
+  const disk = await open({ random: () => 1, snapLogBytes: 1_000_000 });
+  await write(disk, [create('/a'), ...sets(4)]);
+  await disk.finalSnapshot();
+  expect(taken(disk)).toBe(0);
+
+  await write(disk, sets(1));
+  await disk.finalSnapshot();
+
+  expect(taken(disk)).toBe(6);
   await disk.log.close();
 });
 
