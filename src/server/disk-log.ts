@@ -83,6 +83,7 @@ export class DiskLog implements TxnLog {
   #snapshotMs = -Infinity;
   #purging: Promise<void> | undefined;
   #purgeTimer: Timer | undefined;
+  readonly #closing = new AbortController();
   #isClosed = false;
   /** What was found while nobody asked; the next batch hears of it. */
   #broken: StorageError | undefined;
@@ -158,6 +159,7 @@ export class DiskLog implements TxnLog {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#purgeTimer?.cancel();
+    this.#closing.abort(); // a purge reads gigabytes, and can do so after the next start
     await this.#snapshotting?.catch(() => {}); // told in the log already
     await this.#purging;
     try {
@@ -292,11 +294,12 @@ export class DiskLog implements TxnLog {
   async #purge(retain: number): Promise<void> {
     const { snapshotFolder, logFolder } = this.#directory;
     try {
-      const { removed, refusal } = await purge(snapshotFolder, logFolder, retain, this.#fs);
+      const { signal } = this.#closing;
+      const { removed, refusal } = await purge(snapshotFolder, logFolder, retain, this.#fs, signal);
       if (refusal !== null) this.#logger.warn({ refusal }, 'nothing was purged');
       else if (removed.length > 0) this.#logger.info({ removed }, 'purged');
     } catch (error) {
-      this.#logger.error({ err: error }, 'purge failed');
+      if (!this.#isClosed) this.#logger.error({ err: error }, 'purge failed');
     }
   }
 }

@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, rmSync, statSync, truncateSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import fc from 'fast-check';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Writer } from '../jute/index.ts';
 import { type Acl, openAcl, permissions, type TxnBody } from '../protocol/index.ts';
 import {
@@ -12,7 +12,7 @@ import {
   realFileSystem,
   writeSnapshot,
 } from '../storage/index.ts';
-import { ManualClock } from '../support/index.ts';
+import { deferred, ManualClock, silentLogger } from '../support/index.ts';
 import { RawClient } from '../testing/index.ts';
 import { noNode, openAclId, type Tree, ttlOwner } from '../tree/index.ts';
 import { Audit } from './audit.ts';
@@ -401,6 +401,41 @@ test('a log that is closed while old files are purged does not purge again', asy
   await disk.log.close();
 
   expect(clock.pending).toBe(0);
+});
+
+test('a log that is closed does not wait until all that might be purged was read', async () => {
+  const first = await open();
+  for (const path of ['/a', '/b', '/c']) {
+    await write(first, [create(path)]);
+    await first.snapshot();
+  }
+  await first.log.close();
+  const opened: string[] = [];
+  const isPurging = deferred();
+  const mayRead = deferred();
+  const fs: FileSystem = {
+    ...realFileSystem,
+    async open(path, how) {
+      opened.push(basename(path));
+      if (opened.filter((name) => name === 'snapshot.3').length === 2) {
+        isPurging.resolve();
+        await mayRead.promise;
+      }
+      return realFileSystem.open(path, how);
+    },
+  };
+  const error = vi.fn();
+  const logger = { ...silentLogger, error };
+  const disk = await open({ fs, logger, autopurge: { retain: 3, intervalMs: 1_000 } });
+  await isPurging.promise;
+  const before = opened.length;
+
+  const closed = disk.log.close();
+  mayRead.resolve();
+  await closed;
+
+  expect(opened.slice(before)).toEqual([]);
+  expect(error).not.toHaveBeenCalled();
 });
 
 test('an ephemeral node whose session is in no file goes when a session would have expired', async () => {

@@ -115,6 +115,26 @@ describe('purge', () => {
     }
   });
 
+  test('aborted while it reads it removes nothing, and opens no file more', async () => {
+    const fs = await directory();
+    const before = await names(fs);
+    const usual = fs.open.bind(fs);
+    for (const last of ['snapshot.32', 'snapshot.1e', 'log.1f', 'log.33']) {
+      const aborting = new AbortController();
+      const opened: string[] = [];
+      fs.open = (path, how) => {
+        opened.push(path);
+        if (path === at(last)) aborting.abort(new Error('enough'));
+        return usual(path, how);
+      };
+
+      await expect(purge(folder, folder, 3, fs, aborting.signal)).rejects.toThrow('enough');
+
+      expect(opened.at(-1)).toBe(at(last));
+      expect(await names(fs)).toEqual(before);
+    }
+  });
+
   test('a log being written is left alone, however it ends just now', async () => {
     const fs = await directory();
     const files = fs.contents();

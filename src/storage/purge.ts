@@ -6,6 +6,9 @@
  * and anything newer. Before the first file goes, the way from that oldest one to the present is read
  * through, so that each of the kept snapshots is a way back and not just a file.
  *
+ * To read all that takes as long as some starts do. Who has to end meanwhile aborts it: up to the first file
+ * that goes it can be left at any time.
+ *
  * May run while the log is being written: the end of the newest log is then in motion, and not judged.
  */
 
@@ -30,15 +33,16 @@ export async function purge(
   logDir: string,
   keep: number = snapshotsKeptMin,
   fs: FileSystem = realFileSystem,
+  signal?: AbortSignal,
 ): Promise<PurgeResult> {
   const snapshots = await listSnapshots(fs, dir);
-  const kept = await newestWhole(fs, snapshots, Math.max(keep, snapshotsKeptMin));
+  const kept = await newestWhole(fs, snapshots, Math.max(keep, snapshotsKeptMin), signal);
   if (kept === null) return { removed: [], refusal: null };
   const logs = await listLogs(fs, logDir);
   // The newest log that may hold the txn behind the snapshot, and all behind that one.
   const firstNeeded = logs.findLastIndex(({ zxid }) => zxid <= kept.zxid + 1n);
   const needed = logs.slice(Math.max(0, firstNeeded));
-  const refusal = await faultOfWay(fs, kept, needed);
+  const refusal = await faultOfWay(fs, kept, needed, signal);
   if (refusal !== null) return { removed: [], refusal };
   const oldSnapshots = snapshots.filter(({ zxid }) => zxid < kept.zxid).reverse();
   const oldLogs = logs.slice(0, Math.max(0, firstNeeded));
@@ -49,19 +53,28 @@ export async function purge(
   return { removed: [...oldSnapshots, ...oldLogs].map(({ path }) => path), refusal: null };
 }
 
-const nobody = { session() {}, acl() {}, node() {} };
-
 /** The oldest of the newest `count` whole snapshots; null while there are not as many. */
 async function newestWhole(
   fs: FileSystem,
   snapshots: readonly SnapshotFile[],
   count: number,
+  signal: AbortSignal | undefined,
 ): Promise<SnapshotFile | null> {
+  const nobody = {
+    session() {},
+    acl() {},
+    node() {},
+    encoded() {
+      signal?.throwIfAborted();
+      return true; // nothing is made of it
+    },
+  };
   let whole = 0;
   for (const snapshot of snapshots) {
     try {
       await readSnapshot(fs, snapshot, nobody);
     } catch (error) {
+      signal?.throwIfAborted();
       if (!isStorageError(error, 'DAMAGED_SNAPSHOT')) throw error;
       continue;
     }
@@ -86,6 +99,7 @@ async function faultOfWay(
   fs: FileSystem,
   snapshot: SnapshotFile,
   logs: readonly LogFile[],
+  signal: AbortSignal | undefined,
 ): Promise<string | null> {
   let last = snapshot.zxid;
   for (const file of logs) {
@@ -93,6 +107,7 @@ async function faultOfWay(
     try {
       let gap: string | null = null;
       const { end } = await reader.read(({ zxid }) => {
+        signal?.throwIfAborted();
         if (zxid <= snapshot.zxid) return true;
         if (!mayFollow(zxid, last)) gap = `a gap before zxid ${zxidText(zxid)} in ${file.path}`;
         last = zxid;
