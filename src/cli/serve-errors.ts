@@ -52,7 +52,8 @@ export function asCommandError(error: unknown, config?: ServerConfig): unknown {
   }
   if (isStorageError(error, 'UNSAFE_DIRECTORY')) {
     const { code } = (error.cause ?? {}) as NodeJS.ErrnoException;
-    if (code !== undefined && lockCodes.has(code)) return unwritable(error.file!, code, error);
+    if (code !== undefined && lockCodes.has(code))
+      return unusable(error.file!, 'written', code, error);
   }
   if (isStorageError(error)) {
     const advice = salvageAdvice(error, config?.must('drover.salvage') ?? false);
@@ -76,13 +77,19 @@ export function asCommandError(error: unknown, config?: ServerConfig): unknown {
     return new CommandError('address', message, { cause: error });
   }
   if (code !== undefined && fileCodes.has(code)) {
-    return unwritable(path ?? config?.must('dataDir') ?? 'a file', code, error);
+    const where = path ?? config?.must('dataDir') ?? 'a file';
+    return unusable(where, syscall === 'read' ? 'read' : 'written', code, error);
   }
   return error;
 }
 
-function unwritable(where: string, code: string, cause: unknown): CommandError {
+function unusable(
+  where: string,
+  how: 'read' | 'written',
+  code: string,
+  cause: unknown,
+): CommandError {
   const cure = cures[code] ?? 'give this user the right to';
-  const message = `${where} can't be written (${code}); ${cure}, or name another folder with --data`;
+  const message = `${where} can't be ${how} (${code}); ${cure}, or name another folder with --data`;
   return new CommandError('data', message, { cause });
 }

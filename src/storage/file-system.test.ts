@@ -17,6 +17,17 @@ async function newFile() {
   return realFileSystem.open(join(folder, 'file'), 'create');
 }
 
+test('an error of a read names the file', async () => {
+  const folder = await mkdtemp(join(tmpdir(), 'drover-file-'));
+  folders.push(folder);
+  const file = await realFileSystem.open(folder, 'read');
+
+  const reading = file.read(Buffer.alloc(1), 0);
+
+  await expect(reading).rejects.toMatchObject({ code: 'EISDIR', path: folder });
+  await file.close();
+});
+
 test('who syncs aside while a test has faked the timers waits for none of them', async () => {
   const file = await newFile();
   await file.write(Buffer.from('data'), 0);

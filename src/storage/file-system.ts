@@ -69,7 +69,7 @@ const zeros = Buffer.alloc(256 * 1024);
 
 export const realFileSystem: FileSystem = {
   async open(path, how) {
-    return new RealFile(await fs.open(path, openFlags[how], fileMode));
+    return new RealFile(path, await fs.open(path, openFlags[how], fileMode));
   },
   rename: (from, to) => fs.rename(from, to),
   remove: (path) => fs.unlink(path),
@@ -154,11 +154,13 @@ const asideMaxMs = 100;
  * nobody else is there (see `sync`).
  */
 class RealFile implements StoredFile {
+  readonly #path: string;
   readonly #handle: fs.FileHandle;
   #copiesFromMs = 0;
   #waitsFromMs = 0;
 
-  constructor(handle: fs.FileHandle) {
+  constructor(path: string, handle: fs.FileHandle) {
+    this.#path = path;
     this.#handle = handle;
   }
 
@@ -166,7 +168,10 @@ class RealFile implements StoredFile {
     let done = 0;
     while (done < target.length) {
       const left = target.length - done;
-      const { bytesRead } = await this.#handle.read(target, done, left, position + done);
+      const at = position + done;
+      const { bytesRead } = await this.#handle.read(target, done, left, at).catch((error) => {
+        throw Object.assign(error, { path: this.#path }); // the system knows a number alone
+      });
       if (bytesRead === 0) break;
       done += bytesRead;
     }
