@@ -28,6 +28,7 @@ test.each([
   '2.999=x',
   'CN= #0c810161+O=b',
   'CN=#0500',
+  '\u0001CN\0=a,\u001fO=b',
 ])('%j is a distinguished name', (text) => {
   expect(isDistinguishedName(text)).toBe(true);
 });
@@ -77,6 +78,9 @@ test.each([
   'CN=#05',
   'CN=#ff00',
   '127.0.0.1',
+  '\u00a0CN=a',
+  'CN=a,\u2003O=b',
+  'CN\ufeff=a',
 ])('%j is none', (text) => {
   expect(isDistinguishedName(text)).toBe(false);
 });

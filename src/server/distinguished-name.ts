@@ -28,8 +28,17 @@ export function isDistinguishedName(text: string): boolean {
 }
 
 function isKeyword(text: string): boolean {
-  const name = text.trim().toUpperCase();
+  const name = trimmed(text).toUpperCase();
   return keywords.has(name) || objectId.test(name);
+}
+
+/** As by Java's trim: everything up to the space goes, and no other blank does. */
+function trimmed(text: string): string {
+  let from = 0;
+  let to = text.length;
+  while (from < to && text[from]! <= ' ') from += 1;
+  while (from < to && text[to - 1]! <= ' ') to -= 1;
+  return text.slice(from, to);
 }
 
 function pastBlanks(text: string, from: number): number {
