@@ -15,6 +15,7 @@ import {
   digestVersion,
   type MultiTxn,
   SetDataTxn,
+  StatPersisted,
   type TxnBody,
   txns,
 } from '../protocol/index.ts';
@@ -27,7 +28,7 @@ import {
   LogWriter,
   purge,
   type Recovered,
-  type StorageError,
+  StorageError,
   type WrittenSnapshot,
 } from '../storage/index.ts';
 import { type Clock, type Logger, systemClock, type Timer } from '../support/index.ts';
@@ -62,6 +63,10 @@ const txnsPerNode = 2 / 3;
 const replayedBytesDefault = 750_000_000;
 /** A txn that is replayed takes as long as so many bytes of its data do. */
 const txnBytes = 512;
+/** In a snapshot, around path and data: their lengths, the ACL and the Stat. */
+const snapshotBytesPerNode = 4 + 4 + 8 + StatPersisted.width;
+/** Real trees become smaller still. */
+const deflatedAtLeast = 3;
 
 export class DiskLog implements TxnLog {
   readonly #directory: DataDirectory;
@@ -233,6 +238,23 @@ export class DiskLog implements TxnLog {
     return Math.max(1, Math.ceil(most / 2 + (most / 2) * random()));
   }
 
+  /**
+   * The log can do without a snapshot, and not without room on the disk: one that would take the last of it
+   * is not begun. It would have done so before anybody looks how much is left.
+   */
+  async #checkRoom(): Promise<void> {
+    const { snapshotRoomBytes } = this.#options;
+    if (snapshotRoomBytes === undefined) return;
+    const roomBytes = await snapshotRoomBytes();
+    const { approximateDataSize, nodes } = this.#tree;
+    const plainBytes = approximateDataSize + nodes.count * snapshotBytesPerNode;
+    const isPlain = this.#options.snapshotCompression !== 'gzip';
+    const bytes = Math.ceil(isPlain ? plainBytes : plainBytes / deflatedAtLeast);
+    if (bytes <= roomBytes) return;
+    const what = `the disk has no room for about ${bytes} bytes besides what the log needs`;
+    throw new StorageError('SNAPSHOT_FAILED', what, { file: this.#directory.snapshotFolder });
+  }
+
   async #writeSnapshot(isAlone: boolean): Promise<TakenSnapshot> {
     this.#sinceSnapshot = 0;
     this.#bytesSinceSnapshot = 0;
@@ -247,6 +269,7 @@ export class DiskLog implements TxnLog {
       compression: this.#options.snapshotCompression ?? 'none',
       unsafeNoFsync: this.#options.unsafeNoFsync ?? false,
       isAlone,
+      ...(isAlone ? {} : { before: () => this.#checkRoom() }),
     });
     this.#snapshotMs = this.#clock.nowMs();
     const tookMs = Math.round(this.#snapshotMs - startMs);

@@ -84,7 +84,7 @@ export class DiskSpace {
   }
 }
 
-async function freeBytesOf(folder: string): Promise<number> {
+export async function freeBytesOf(folder: string): Promise<number> {
   const { bavail, bsize, blocks } = await statfs(folder);
   return blocks === 0 ? Infinity : bavail * bsize; // a file system without blocks has no end either
 }

@@ -20,6 +20,8 @@ export interface PersistenceOptions {
   readonly snapLogBytes?: number | undefined;
   /** Where nobody said after how many: what may at most be there to be replayed, see disk-log.ts. */
   readonly replayedBytesMax?: number | undefined;
+  /** How large a snapshot may be beside a log that goes on: what is left on the disk, without what the log needs. */
+  readonly snapshotRoomBytes?: (() => Promise<number>) | undefined;
   readonly preallocBytes?: number | undefined;
   readonly snapshotCompression?: 'none' | 'gzip' | undefined;
   /** Acknowledges what a loss of power takes away again. For tests and data that may go. */

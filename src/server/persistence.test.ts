@@ -394,6 +394,24 @@ test('an orderly end takes a snapshot where few large txns would have to be repl
   await disk.log.close();
 });
 
+test('a snapshot that would take the room that the log needs is not begun', async () => {
+  let roomBytes = 100_000;
+  const disk = await open({ snapshotRoomBytes: async () => roomBytes });
+  await write(disk, [create('/a'), ...sets(1)]);
+  const before = readdirSync(join(dataDir, 'version-2'));
+
+  await expect(disk.snapshot()).rejects.toThrow('no room for about 10');
+  expect(readdirSync(join(dataDir, 'version-2'))).toEqual(before);
+  await write(disk, [create('/b')]);
+  roomBytes = 110_000;
+  await disk.snapshot();
+
+  const { path, bytes } = (await disk.snapshot())!;
+  expect(basename(path)).toBe('snapshot.3');
+  expect(bytes).toBeLessThan(roomBytes);
+  await disk.log.close();
+});
+
 test('a log that is closed while old files are purged does not purge again', async () => {
   const clock = new ManualClock();
   const disk = await open({ clock, autopurge: { retain: 3, intervalMs: 1_000 } });

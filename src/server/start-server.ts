@@ -14,7 +14,7 @@ import {
 } from 'node:tls';
 import { realFileSystem, versionFolder } from '../storage/index.ts';
 import { deferred, delayMaxMs, silentLogger, systemClock } from '../support/index.ts';
-import { DiskSpace } from './disk-space.ts';
+import { DiskSpace, freeBytesOf } from './disk-space.ts';
 import { Door, UnsecuredLinks } from './door.ts';
 import { Engine } from './engine.ts';
 import { directoryFacts, RestoreStats, type ServerFacts, type StorageFacts } from './facts.ts';
@@ -69,7 +69,6 @@ export async function startServer(options: ServerOptions = {}): Promise<RunningS
   if (dataDir === undefined && options.log === undefined && inMemory !== true) {
     throw new Error('a server needs a dataDir to write to, or inMemory: true to keep nothing');
   }
-  limitsOf(options.limits); // what is wrong with them is said before anything is opened
   const clock = options.clock ?? systemClock;
   const tickTimeMs = options.tickTimeMs ?? 2_000;
   const dbinittime = new Tally();
@@ -79,10 +78,22 @@ export async function startServer(options: ServerOptions = {}): Promise<RunningS
   const failed = deferred<Error>();
   let onFailed: (error: Error) => void = () => {};
 
+  // Where nothing is kept, or on none of the system's disks, nobody can tell how full they are.
+  const watchesDisk =
+    dataDir !== undefined && (options.fs === undefined || options.diskFreeBytes !== undefined);
+  const { diskFreeBytesMin } = limitsOf(options.limits); // what is wrong with them is said before anything is opened
+  const { diskFreeBytes = freeBytesOf } = options;
+  const snapshotRoomBytes =
+    watchesDisk && diskFreeBytesMin !== Infinity
+      ? async () => (await diskFreeBytes(dataDir).catch(() => Infinity)) - diskFreeBytesMin
+      : undefined;
+
   const begin = async (): Promise<Life> => {
     const openedMs = clock.nowMs();
     const persistence =
-      dataDir === undefined ? undefined : await openPersistence({ ...options, dataDir, clock });
+      dataDir === undefined
+        ? undefined
+        : await openPersistence({ ...options, dataDir, clock, snapshotRoomBytes });
     dbinittime.add(clock.nowMs() - openedMs);
     const log = options.log ?? persistence?.log ?? memoryLog;
     const engine: Engine = new Engine({
@@ -130,8 +141,8 @@ export async function startServer(options: ServerOptions = {}): Promise<RunningS
   let life = await begin();
   const startedMs = clock.nowMs();
   const disk =
-    dataDir === undefined || (options.fs !== undefined && options.diskFreeBytes === undefined)
-      ? undefined // nothing is kept, or where it is kept is none of the system's disks
+    dataDir === undefined || !watchesDisk
+      ? undefined
       : new DiskSpace({
           folders: [...new Set([dataDir, options.dataLogDir ?? dataDir])],
           freeBytesMin: life.engine.limits.diskFreeBytesMin,

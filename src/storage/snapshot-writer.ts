@@ -50,6 +50,8 @@ export interface SnapshotWriterOptions {
   readonly unsafeNoFsync?: boolean;
   /** Nobody else needs the disk meanwhile: no room is left for them, and it is done sooner. */
   readonly isAlone?: boolean;
+  /** Asked before a file is made; what it rejects with is why none is. */
+  readonly before?: () => Promise<void>;
 }
 
 export interface WrittenSnapshot {
@@ -76,6 +78,7 @@ export async function writeSnapshot(
   const path = join(folder, name);
   const temporary = join(folder, `${temporaryPrefix}${name}`);
   try {
+    await options.before?.();
     if ((await fs.status(temporary)) !== null) await fs.remove(temporary);
     const encoder = new SnapshotEncoder(content);
     const chunks = compression === 'gzip' ? gzipped(encoder.chunks()) : encoder.chunks();
