@@ -228,6 +228,21 @@ test('an address that does not answer is given up after its share of time', asyn
   expect(clock.pending).toBe(0);
 });
 
+test('a host that was asked and says nothing is named too, for as long as it is silent', async () => {
+  const clock = new ManualClock();
+  const host = await listen();
+  const it = dialer([host], { clock, attemptTimeoutMs: 60_000 });
+
+  const transport = await it.next(forever);
+  clock.advance(3_000);
+  const { message } = new ConnectError('nobody', it.soFar);
+  it.succeeded();
+  transport.close(new Error('done'));
+
+  expect(message).toBe(`nobody: ${hostText(host)} has not answered for 3000 ms`);
+  expect(it.soFar).toEqual([]);
+});
+
 test('a name that takes too long to resolve is given up, so that other hosts have their turn', async () => {
   const clock = new ManualClock();
   const lookup = () => new Promise<never>(() => {});

@@ -62,6 +62,8 @@ export class Dialer {
   #hosts: Host[] = [];
   #addresses: Endpoint[] = [];
   #failed: Attempt[] = [];
+  /** Who is asked at this moment, and since when. */
+  #asked: { readonly host: Host; readonly address?: string; readonly sinceMs: number } | undefined;
   #rounds = 0;
   /** The round at hand is one over all hosts: not so before the first, nor after a server had us. */
   #isWhole = false;
@@ -81,11 +83,23 @@ export class Dialer {
     return this.#failed;
   }
 
+  /** The same with who was asked and is still silent, for who waits no longer: it may be all there is to say. */
+  get soFar(): readonly Attempt[] {
+    if (this.#asked === undefined) return this.#failed;
+    const { host: asked, address, sinceMs } = this.#asked;
+    const host = hostText(asked);
+    if (this.#failed.some((attempt) => attempt.host === host)) return this.#failed;
+    const silentMs = Math.round(this.#options.clock.nowMs() - sinceMs);
+    const error = new Error(`has not answered for ${silentMs} ms`);
+    return [...this.#failed, { host, address, error }];
+  }
+
   /** The next server that takes a connection. Rejects when the rounds are used up or `signal` aborts. */
   async next(signal: AbortSignal): Promise<Transport> {
     for (;;) {
       const endpoint = await this.#nextEndpoint(signal);
       if (endpoint === undefined) continue;
+      this.#ask(endpoint);
       try {
         return await this.#open(endpoint, signal);
       } catch (error) {
@@ -98,6 +112,7 @@ export class Dialer {
   /** What came of a connection after all: the handshake failed, so it counts as a failed try. */
   failed({ host, address }: { host: Host; address?: string }, error: Error): void {
     const name = hostText(host);
+    this.#asked = undefined;
     this.#failed = this.#failed.filter((attempt) => attempt.host !== name);
     this.#failed.push({ host: name, address, error });
   }
@@ -109,6 +124,7 @@ export class Dialer {
   succeeded(): void {
     const [next] = this.#addresses.splice(0);
     if (next !== undefined) this.#hosts.unshift(next.host);
+    this.#asked = undefined;
     this.#failed = [];
     this.#rounds = 0;
     this.#isWhole = false;
@@ -119,6 +135,10 @@ export class Dialer {
   prefer(host: Host): void {
     this.#addresses = [];
     this.#hosts = [host, ...this.#hosts.filter((one) => one !== host)];
+  }
+
+  #ask(whom: { readonly host: Host; readonly address?: string }): void {
+    this.#asked = { ...whom, sinceMs: this.#options.clock.nowMs() };
   }
 
   async #open(endpoint: Endpoint, signal: AbortSignal): Promise<Transport> {
@@ -153,6 +173,7 @@ export class Dialer {
       await this.#newRound(signal);
       return undefined;
     }
+    this.#ask({ host });
     try {
       const addresses = await this.#limited('was not resolved', signal, (limited) =>
         this.#resolve(host.name, limited),

@@ -133,6 +133,19 @@ test.each<[string, Buffer, RegExp]>([
   },
 );
 
+test('who waits no longer for a server that takes links and says nothing is told which it is', async () => {
+  const server = await serve({ hello: () => {} });
+
+  const error = await failure(
+    client(server.address, { attemptTimeoutMs: 60_000 }).connected({ timeoutMs: 50 }),
+  );
+
+  expect(error).toBeInstanceOf(ConnectError);
+  expect(error.message).toMatch(
+    new RegExp(`^no server took us in: ${server.address} has not answered for \\d+ ms$`),
+  );
+});
+
 test('a handshake that is never answered, or byte by byte, is given up in time', async () => {
   const server = await serve({
     hello: (say, socket) => {

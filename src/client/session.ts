@@ -142,7 +142,7 @@ export class Session {
 
   /** What was tried since a server last took us in, and why it failed. */
   get connectError(): ConnectError {
-    return new ConnectError('no server took us in', this.#dialer.attempts);
+    return new ConnectError('no server took us in', this.#dialer.soFar);
   }
 
   start(): void {
@@ -390,9 +390,9 @@ export class Session {
       if (nowMs >= this.#oursUntilMs) this.#giveUpIdentity(state.identity);
       return;
     }
-    const { attempts } = this.#dialer;
+    const { soFar } = this.#dialer;
     const why = `no server answered for ${state.identity.timeoutMs} ms, the session timeout`;
-    this.#move({ type: 'ticked', nowMs, cause: new ConnectError(why, attempts) });
+    this.#move({ type: 'ticked', nowMs, cause: new ConnectError(why, soFar) });
   }
 
   /**
