@@ -44,6 +44,16 @@ test('a limit that is undefined is the default, and what is no limit or no numbe
   expect(() => limitsOf({ watches: 5 } as object)).toThrow('there is no limit watches');
 });
 
+test.each(['tickTimeMs', 'minSessionTimeoutMs', 'maxSessionTimeoutMs', 'reapIntervalMs'] as const)(
+  'a server is not started with a %s that is no number above 0',
+  async (name) => {
+    for (const value of [Number.NaN, 0, -1, '5']) {
+      const start = startServer({ port: 0, inMemory: true, [name]: value });
+      await expect(start).rejects.toThrow(`${name} has to be a number above 0, and is ${value}`);
+    }
+  },
+);
+
 test('a server whose limits are refused leaves its directory to the next', async () => {
   const dataDir = mkdtempSync(join(tmpdir(), 'drover-limits-'));
   const limits = { watches: 5 } as object;

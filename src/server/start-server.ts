@@ -62,6 +62,20 @@ interface Life {
 /** Less room than for so many is told. */
 const fewLinks = 1_000;
 
+/** With what is no number nobody would be taken in, or containers looked through without a pause. */
+function checkTimes(options: ServerOptions): void {
+  for (const name of [
+    'tickTimeMs',
+    'minSessionTimeoutMs',
+    'maxSessionTimeoutMs',
+    'reapIntervalMs',
+  ] as const) {
+    const value = options[name];
+    if (value === undefined || (typeof value === 'number' && value > 0)) continue;
+    throw new TypeError(`${name} has to be a number above 0, and is ${value}`);
+  }
+}
+
 export async function startServer(options: ServerOptions = {}): Promise<RunningServer> {
   const { host = '127.0.0.1', tls } = options;
   const { inMemory } = options;
@@ -69,6 +83,9 @@ export async function startServer(options: ServerOptions = {}): Promise<RunningS
   if (dataDir === undefined && options.log === undefined && inMemory !== true) {
     throw new Error('a server needs a dataDir to write to, or inMemory: true to keep nothing');
   }
+  // What is wrong with the options is said before anything is opened.
+  const { diskFreeBytesMin } = limitsOf(options.limits);
+  checkTimes(options);
   const clock = options.clock ?? systemClock;
   const tickTimeMs = options.tickTimeMs ?? 2_000;
   const dbinittime = new Tally();
@@ -81,7 +98,6 @@ export async function startServer(options: ServerOptions = {}): Promise<RunningS
   // Where nothing is kept, or on none of the system's disks, nobody can tell how full they are.
   const watchesDisk =
     dataDir !== undefined && (options.fs === undefined || options.diskFreeBytes !== undefined);
-  const { diskFreeBytesMin } = limitsOf(options.limits); // what is wrong with them is said before anything is opened
   const { diskFreeBytes = freeBytesOf } = options;
   const snapshotRoomBytes =
     watchesDisk && diskFreeBytesMin !== Infinity
