@@ -134,9 +134,11 @@ test('a port that is taken, a folder that is not ours, a file in the way: one se
   const port = String((taken.address() as { port: number }).port);
   mkdirSync(join(folder, 'home'));
   writeFileSync(join(folder, 'home', 'letter.txt'), '');
-  const [inUse, console, foreign, noFolder, noParent] = await Promise.all([
+  const [inUse, console, admin, metrics, foreign, noFolder, noParent] = await Promise.all([
     drover('serve', '-p', port, '-d', 'data'),
     drover('serve', '-p', '0', '--in-memory', '--console-port', port),
+    drover('serve', '-p', '0', '--in-memory', '--admin-port', port),
+    drover('serve', '-p', '0', '--in-memory', '--metrics-port', port),
     drover('serve', '-p', '0', '-d', 'home'),
     drover('serve', '-p', '0', '-d', 'home/letter.txt'),
     drover('serve', '-p', '0', '-d', 'home/letter.txt/data'),
@@ -151,6 +153,9 @@ test('a port that is taken, a folder that is not ours, a file in the way: one se
     code: 3,
     err: expect.stringMatching(/choose another port for the console with --console-port\n$/),
   });
+  expect([admin.code, metrics.code]).toEqual([3, 3]);
+  expect(admin.err).toMatch(/choose another port with --admin-port\n$/);
+  expect(metrics.err).toMatch(/choose another port with --metrics-port\n$/);
   expect(foreign.code).toBe(4);
   expect(foreign.err).toMatch(/^drover: home holds other things \(letter\.txt\) .*--data.*\n$/);
   expect(noFolder).toMatchObject({

@@ -18,6 +18,14 @@ const fileCodes: ReadonlySet<string> = new Set([
   ...['EMFILE', 'ENFILE'],
 ]);
 
+/** What to choose another port with. */
+const portFlags = [
+  ['--port', 'clientPort'],
+  ['secureClientPort', 'secureClientPort'],
+  ['--admin-port', 'admin.serverPort'],
+  ['--metrics-port', 'metricsProvider.httpPort'],
+] as const;
+
 /** Of these, what keeps a lock from being made like any other file; others say that there are no locks there. */
 const lockCodes: ReadonlySet<unknown> = new Set(['EACCES', 'EROFS', 'ENOSPC', 'EDQUOT']);
 
@@ -66,7 +74,8 @@ export function asCommandError(error: unknown, config?: ServerConfig): unknown {
   };
   if (syscall === 'listen' || syscall === 'getaddrinfo') {
     const where = port === undefined ? (address ?? hostname ?? '') : at(address ?? '', port);
-    const key = config?.must('clientPort') === port ? '--port' : 'its key in the configuration';
+    const [flag] = portFlags.find(([, key]) => config?.get(key) === port) ?? [];
+    const key = flag ?? 'its key in the configuration';
     const messages: Record<string, string> = {
       EADDRINUSE: `${where} is taken by another program; stop that one, or choose another port with ${key}`,
       EACCES: `${where} may not be listened on by this user; choose a port above 1023 with ${key}`,
