@@ -42,7 +42,9 @@ export async function fourLetter(
     }
   }
   for (const answer of answers) say(context, word, answer, answers.length > 1);
-  const isFine = answers.every((each) => 'text' in each && !isNotWhitelisted(each.text));
+  const isFine = answers.every(
+    (each) => 'text' in each && each.text !== '' && !isNotWhitelisted(each.text),
+  );
   return isFine ? exitCodes.ok : exitCodes.unreachable;
 }
 
@@ -57,6 +59,11 @@ function say({ output }: Context, word: string, answer: Answer, isOneOfMany: boo
   if (isOneOfMany) output.line(`── ${escaped(server.name)}`);
   if ('error' in answer) {
     output.tell(`${escaped(server.name)}: ${escaped(answer.error)}`);
+    return;
+  }
+  if (answer.text === '') {
+    // A word that a server does not know is the length of a frame to it, and one that it does not take.
+    output.tell(`${escaped(server.name)}: hung up without an answer; it may not know ${word}`);
     return;
   }
   for (const line of answer.text.replace(/\n$/, '').split('\n')) output.line(harmless(line));

@@ -63,6 +63,7 @@ test('a four-letter word goes to one server or to all', async () => {
   const all = await runInProcess(`${nobody},${zk.address}`, ['4lw', 'srvr', '--all', '--json']);
   const bad = await runInProcess(zk.address, ['4lw', 'hello']);
   const refused = await runInProcess(zk.address, ['4lw', 'srst', '--read-only']);
+  const unknown = await runInProcess(zk.address, ['4lw', 'rouk']);
 
   expect(one.code).toBe(0);
   expect(one.out).toContain('Mode: standalone');
@@ -70,6 +71,8 @@ test('a four-letter word goes to one server or to all', async () => {
   expect(all.records[0]).toMatchObject({ server: nobody, error: 'nobody listens there' });
   expect(all.records[1].values.Mode).toBe('standalone');
   expect([bad.code, refused.code]).toEqual([2, 6]);
+  expect(unknown).toMatchObject({ code: 7, out: '' });
+  expect(unknown.err).toContain('hung up without an answer; it may not know rouk');
 });
 
 test('top prints a frame and ends where nobody watches, and on a terminal leaves the screen as it was', async () => {
