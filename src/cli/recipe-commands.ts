@@ -9,7 +9,14 @@
  */
 
 import { hostname } from 'node:os';
-import { Election, Lock, LockTimeoutError, Semaphore, ServiceDiscovery } from '../recipes/index.ts';
+import {
+  type Contender,
+  Election,
+  Lock,
+  LockTimeoutError,
+  Semaphore,
+  ServiceDiscovery,
+} from '../recipes/index.ts';
 import { runChild } from './child.ts';
 import type { Context, OptionValues } from './command.ts';
 import { CommandError, exitCodes } from './exit-codes.ts';
@@ -28,8 +35,11 @@ export async function lock(
   const grant = await waiting(context, () =>
     options.try === true ? it.tryAcquire() : it.acquire(waitOf(context, options)),
   );
-  if (grant === null)
-    throw new CommandError('refused', `${escaped(it.path)} is held by somebody else`);
+  if (grant === null) {
+    const holder = await it.holder();
+    const held = heldBy(holder === null ? [] : [holder]);
+    throw new CommandError('refused', `${escaped(it.path)} is ${held}`);
+  }
   try {
     return await underHold(context, command, options, {
       held: grant.signal,
@@ -62,7 +72,10 @@ export async function semaphore(
       ? it.tryAcquire({ count })
       : it.acquire({ count, ...waitOf(context, options) }),
   );
-  if (leases === null) throw new CommandError('refused', `${escaped(it.path)} has no lease left`);
+  if (leases === null) {
+    const why = `has too few leases left, ${heldBy(await it.holders())}`;
+    throw new CommandError('refused', `${escaped(it.path)} ${why}`);
+  }
   try {
     return await underHold(context, command, options, {
       held: leases.signal,
@@ -204,6 +217,17 @@ async function waiting<T>({ output }: Context, work: () => Promise<T>): Promise<
     if (!(error instanceof LockTimeoutError)) throw error;
     throw new CommandError('refused', error.message, { cause: error });
   }
+}
+
+/** Who keeps us from it, as far as a message has room; nobody where they have just let go. */
+function heldBy(holders: readonly Contender[]): string {
+  const named = holders.slice(0, 3).map(({ data, sessionId }) => {
+    const text = escaped(data.subarray(0, 100).toString('utf8'));
+    return `${text || 'somebody who left no name'} (session 0x${sessionId.toString(16)})`;
+  });
+  const more = holders.length - named.length;
+  if (more > 0) named.push(`${more} more`);
+  return `held by ${named.join(', ') || 'somebody else'}`;
 }
 
 function tellUnreleased({ output }: Context, what: string, error: unknown): void {

@@ -4,7 +4,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { Lock, Queue, ServiceDiscovery } from '../../src/recipes/index.ts';
+import { Lock, Queue, Semaphore, ServiceDiscovery } from '../../src/recipes/index.ts';
 import { runInProcess } from '../cli-run.ts';
 import { startZk, type Zk } from '../zk.ts';
 
@@ -54,6 +54,20 @@ test('a lock that somebody holds is waited for, for so long, or not at all', asy
 
   expect([tried.code, late.code]).toEqual([6, 6]);
   expect(late.err).toContain('held by');
+  const { data, sessionId } = (await new Lock(client, '/l').holder())!;
+  expect(tried.err).toContain(`/l is held by ${data} (session 0x${sessionId.toString(16)})`);
+});
+
+test('who finds no lease left is told who has them', async () => {
+  const client = await zk.connect();
+  await using _ = (await new Semaphore(client, '/s', { limit: 1 }).tryAcquire())!;
+
+  const tried = await run('semaphore', '/s', '--limit', '1', '--try', ...sh('true'));
+
+  const session = client.sessionId!.toString(16);
+  expect(tried.code).toBe(6);
+  expect(tried.err).toContain(`(session 0x${session})`);
+  expect(tried.err).toContain('/s has too few leases left, held by ');
 });
 
 test('a command is ended, with all it started, when its lock is lost', async () => {
