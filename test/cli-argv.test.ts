@@ -157,6 +157,22 @@ test('no command is help, a wrong one is a sentence, and help is on standard out
   expect(excess).toMatchObject({ code: 2, out: '' });
 });
 
+test('an option before the command that no command has is what is refused, not the word behind it', async () => {
+  const [misspelt, alien, known] = await Promise.all([
+    drover(['--serve', 'zk:2181', 'ls', '/']),
+    drover(['--wherever', 'zk:2181', 'ls', '/']),
+    drover(['--size', 'lss']),
+  ]);
+
+  expect(misspelt).toMatchObject({
+    code: 2,
+    out: '',
+    err: "drover: unknown option '--serve'; is --server meant?\n",
+  });
+  expect(alien.err).toBe("drover: unknown option '--wherever'; help lists them all\n");
+  expect(known.err).toBe('drover: Command not found: "lss"; is ls meant?\n');
+});
+
 test('what is wrong with the words themselves is an object too, with --json', async () => {
   const all = await Promise.all([
     drover(['--json', 'lss', '/']),

@@ -2,7 +2,7 @@
 
 import { type CommandTable, commandNames, findCommand, groups } from './command.ts';
 import { CommandError } from './exit-codes.ts';
-import { helpOf, nameOf, optionsOf } from './parse.ts';
+import { helpOf, longOf, nameOf, optionsOf } from './parse.ts';
 import { escaped } from './words.ts';
 
 export function overview(commands: CommandTable): string {
@@ -44,12 +44,33 @@ export function tableJson(commands: CommandTable, name?: string): object[] {
 
 /** One sentence, with the name that was probably meant. */
 export function unknownCommand(commands: CommandTable, name: string): string {
-  const near = commandNames(commands)
-    .map((each) => ({ each, distance: distanceOf(name.toLowerCase(), each.toLowerCase()) }))
-    .filter(({ each, distance }) => distance <= Math.max(1, Math.floor(each.length / 3)))
-    .sort((a, b) => a.distance - b.distance)[0];
+  const near = nearest(commandNames(commands), name);
   const shown = `"${escaped(name).slice(0, 60)}"`;
-  return `Command not found: ${shown}; ${near ? `is ${near.each} meant?` : 'help lists them all'}`;
+  return `Command not found: ${shown}; ${near ? `is ${near} meant?` : 'help lists them all'}`;
+}
+
+/** The same of an option before the command, where no command has it: the word behind it may be its value. */
+export function unknownOption(
+  commands: CommandTable,
+  before: readonly string[],
+): string | undefined {
+  const known = Object.values(commands).flatMap((command) => {
+    const { own, shared } = optionsOf(command);
+    return [...own, ...shared].flatMap(({ flags }) => longOf(flags) ?? []);
+  });
+  const option = before.at(-1);
+  if (option === undefined || !/^--[\w-]+$/.test(option) || known.includes(option))
+    return undefined;
+  if (option === '--help' || option === '--version') return undefined;
+  const near = nearest([...new Set(known)], option);
+  return `unknown option '${option}'; ${near ? `is ${near} meant?` : 'help lists them all'}`;
+}
+
+function nearest(names: readonly string[], word: string): string | undefined {
+  return names
+    .map((each) => ({ each, distance: distanceOf(word.toLowerCase(), each.toLowerCase()) }))
+    .filter(({ each, distance }) => distance <= Math.max(1, Math.floor(each.length / 3)))
+    .sort((a, b) => a.distance - b.distance)[0]?.each;
 }
 
 /** Letters to change, add, drop or swap. Names are short, so the plain table will do. */

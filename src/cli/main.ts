@@ -50,7 +50,7 @@ async function run(argv: readonly string[]): Promise<number> {
   if (name === '-') return runNamed('shell', [...before, ...rest]); // `… | drover -`
   if (findCommand(commands, name) === undefined) {
     const { refuseName } = await import('./run.ts');
-    return refuseName(name, [...before, ...rest], surface());
+    return refuseName(name, before, rest, surface());
   }
   return runNamed(name, [...before, ...rest]);
 }

@@ -170,12 +170,14 @@ function parseEnd(error: unknown, { usage }: Command, output: Output): number {
 /** A name that is in no table, said as any other trouble is. */
 export async function refuseName(
   name: string,
-  tokens: readonly string[],
+  before: readonly string[],
+  rest: readonly string[],
   surface: Surface,
 ): Promise<number> {
-  const { unknownCommand } = await import('./help.ts');
-  const output = new Output({ json: asksForJson(tokens, surface) }, surface.streams);
-  const sentence = unknownCommand(surface.commands, name);
+  const { unknownCommand, unknownOption } = await import('./help.ts');
+  const output = new Output({ json: asksForJson([...before, ...rest], surface) }, surface.streams);
+  const { commands } = surface;
+  const sentence = unknownOption(commands, before) ?? unknownCommand(commands, name);
   const code = explain(new CommandError('usage', sentence), output);
   await output.end();
   return code;

@@ -104,7 +104,7 @@ export class Shell implements ShellControl {
     const [name = '', ...rest] = tokens(line);
     const { commands } = this.#options;
     const command = findCommand(commands, name);
-    if (command === undefined) return refuseName(name, rest, this.#surface);
+    if (command === undefined) return refuseName(name, [], rest, this.#surface);
     const signal = this.#current?.signal ?? new AbortController().signal;
     return runCommand(command, rest, this.#surface, signal);
   }
