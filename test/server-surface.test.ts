@@ -853,6 +853,17 @@ test('a wrong SASL password is refused, and the link with it; a right one is an 
   await ann.close();
 });
 
+test('whoever shows a SASL password where none is asked for is told that it may not be the password', async () => {
+  await using server = await start();
+
+  const refused = connect(server.address, { sasl: digestMd5({ username: 'ann', password: 'x' }) });
+
+  await expect(refused).rejects.toMatchObject({
+    code: 'AUTH_FAILED',
+    message: expect.stringContaining('a server with no SASL set up answers so'),
+  });
+});
+
 test('after too many wrong SASL passwords not even the right one is looked at for a while', async () => {
   const sasl = new Sasl({ passwordOf: (name) => (name === 'ann' ? 'right' : undefined) });
   const clock = new MovableClock();

@@ -93,7 +93,11 @@ async function stepped(exchange: SaslExchange, answer: Buffer): Promise<Buffer |
   try {
     return await exchange.step(answer);
   } catch (error) {
-    throw refused((error as Error).message, error);
+    const { message } = error as Error;
+    // Apache's server and ours answer so where nobody has told them of SASL: it is not the password then.
+    const said =
+      answer.length === 0 ? `${message}; a server with no SASL set up answers so` : message;
+    throw refused(said, error);
   }
 }
 
