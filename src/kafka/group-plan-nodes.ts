@@ -13,7 +13,15 @@
 
 import { type Content, row } from './layout.ts';
 import { nothing } from './layout-admin.ts';
-import { intOf, isObject, parseObject, toInt, toJson } from './layout-fields.ts';
+import {
+  intOf,
+  isObject,
+  parseObject,
+  partitionsMax,
+  toInt,
+  toJson,
+  toName,
+} from './layout-fields.ts';
 import { keyOf, partitionOf, sortPartitions } from './partition.ts';
 
 /** One member's part of a plan: partition keys, and the number of the thread for each. */
@@ -35,6 +43,7 @@ export const memberPlanContent: Content<MemberPlan> = {
     const partitions = new Map<string, number>();
     if (!isObject(json.partitions)) throw new Error('partitions: an object is wanted');
     for (const [topic, threads] of Object.entries(json.partitions)) {
+      toName(topic, 'topic');
       if (!isObject(threads)) throw new Error(`partitions.${topic}: an object is wanted`);
       for (const [thread, names] of Object.entries(threads)) {
         for (const partition of namesOf(names, topic)) {
@@ -63,17 +72,15 @@ export const memberPlanContent: Content<MemberPlan> = {
 function namesOf(value: unknown, topic: string): string[] {
   if (!Array.isArray(value)) throw new Error(`partitions.${topic}: a list is wanted`);
   return value.flatMap((one: unknown) => {
-    if (typeof one === 'string') return [one];
+    if (typeof one === 'string') return [toName(one, `partitions.${topic}`)];
     if (typeof one === 'number') return [String(one)];
     if (!Array.isArray(one)) throw new Error(`partitions.${topic}: a name or a run is wanted`);
     const [first, last] = [toInt(one[0], 'first'), toInt(one[1], 'last')];
-    if (last < first || last - first > runMax) throw new Error(`partitions.${topic}: no such run`);
+    if (last < first || last - first >= partitionsMax)
+      throw new Error(`partitions.${topic}: no such run`);
     return Array.from({ length: last - first + 1 }, (_, i) => String(first + i));
   });
 }
-
-/** No topic has more partitions: a longer run is a mistake, and not worth the memory. */
-const runMax = 1_000_000;
 
 function runsOf(names: readonly string[]): (string | number | [number, number])[] {
   const runs: (string | [number, number])[] = [];

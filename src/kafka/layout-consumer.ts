@@ -19,8 +19,10 @@ import {
   parseJson,
   parseObject,
   timestampOf,
+  toCount,
   toInt,
   toJson,
+  toName,
 } from './layout-fields.ts';
 
 export type SubscriptionPattern = 'static' | 'white_list' | 'black_list';
@@ -32,6 +34,9 @@ export interface ConsumerRegistration {
   readonly timestampMs: number | null;
 }
 
+/** More would be a mistake: each is a stream of its own, and whoever shares out counts them all. */
+export const threadsMax = 10_000;
+
 const patterns: readonly string[] = ['static', 'white_list', 'black_list'];
 
 export const consumerContent: Content<ConsumerRegistration> = {
@@ -40,7 +45,7 @@ export const consumerContent: Content<ConsumerRegistration> = {
     if (text !== null && /^[a-zA-Z0-9._-]+$/.test(text) && !/^\d+$/.test(text)) {
       return {
         pattern: 'static',
-        subscription: new Map([[text, 1]]),
+        subscription: topicsOf({ [text]: 1 }),
         timestampMs: null,
       };
     }
@@ -52,7 +57,7 @@ export const consumerContent: Content<ConsumerRegistration> = {
     if (!isObject(json.subscription)) throw new Error('subscription: an object is wanted');
     return {
       pattern: pattern as SubscriptionPattern,
-      subscription: threadsOf(json.subscription),
+      subscription: (pattern === 'static' ? topicsOf : threadsOf)(json.subscription),
       timestampMs: timestampOf(json),
     };
   },
@@ -73,10 +78,10 @@ export const consumerContent07: Content<ConsumerRegistration> = {
     const found = /^([*!])(\d+)\1([\s\S]*)$/.exec(text ?? '');
     if (found !== null) {
       const pattern = found[1] === '*' ? 'white_list' : 'black_list';
-      const subscription = new Map([[found[3]!, Number(found[2])]]);
+      const subscription = threadsOf({ [found[3]!]: found[2] });
       return { pattern, subscription, timestampMs: null };
     }
-    const subscription = threadsOf(parseObject(text));
+    const subscription = topicsOf(parseObject(text));
     return { pattern: 'static', subscription, timestampMs: null };
   },
   format({ pattern, subscription }) {
@@ -95,7 +100,7 @@ export const consumerContentMetaq: Content<ConsumerRegistration> = {
   schema: 'topic1,topic2',
   parse(text) {
     const topics = (text ?? '').split(',').filter((topic) => topic !== '');
-    const subscription = new Map(topics.map((topic) => [topic, 1]));
+    const subscription = new Map(topics.map((topic) => [toName(topic, 'topic'), 1]));
     return { pattern: 'static', subscription, timestampMs: null };
   },
   format: ({ subscription }) => [...subscription.keys()].join(','),
@@ -176,9 +181,7 @@ export const partitionCountContent: Content<number> = {
   schema: 'decimal',
   parse(text) {
     const value = parseJson(text ?? '');
-    const count = toInt(isObject(value) ? value.numParts : value, 'numParts');
-    if (count < 0) throw new Error('numParts: a count is wanted');
-    return count;
+    return toCount(isObject(value) ? value.numParts : value, 'numParts');
   },
   format: (count) => String(count),
 };
@@ -186,8 +189,17 @@ export const partitionCountContent: Content<number> = {
 function threadsOf(json: JsonObject): Map<string, number> {
   const entries = Object.entries(json).map(([topic, threads]): [string, number] => {
     const count = toInt(threads, `threads of ${topic}`);
-    if (count < 1) throw new Error(`threads of ${topic}: at least 1 is wanted`);
+    if (count < 1 || count > threadsMax) {
+      throw new Error(`threads of ${topic}: 1 to ${threadsMax} are wanted`);
+    }
     return [topic, count];
   });
   return new Map(entries);
+}
+
+/** As `threadsOf`, where topics stand by name, and not expressions. */
+function topicsOf(json: JsonObject): Map<string, number> {
+  const topics = threadsOf(json);
+  for (const topic of topics.keys()) toName(topic, 'topic');
+  return topics;
 }

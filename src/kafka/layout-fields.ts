@@ -5,6 +5,8 @@
  * A number may come as a string and the other way round; unknown keys are nobody's business.
  */
 
+import { pathFault, printable } from '../protocol/index.ts';
+
 export type JsonObject = Readonly<Record<string, unknown>>;
 
 /** An object, also where backslashes were not escaped, as in what Kafka wrote before 1.0.1. */
@@ -38,6 +40,25 @@ export function toInt(value: unknown, field: string): number {
     throw new Error(`${field}: a whole number is wanted`);
   }
   return number;
+}
+
+/** A name that becomes part of a path: what no node can be called is a name of nothing. */
+export function toName(value: string, field: string): string {
+  const fault = value === '' || value.includes('/') ? 'no name' : pathFault(`/${value}`);
+  if (fault !== null) throw new Error(`${field}: "${printable(value.slice(0, 100))}": ${fault}`);
+  return value;
+}
+
+/** No topic has more partitions: a larger number is a mistake, and not worth the memory. */
+export const partitionsMax = 1_000_000;
+
+/** How many partitions there are. */
+export function toCount(value: unknown, field: string): number {
+  const count = toInt(value, field);
+  if (count < 0 || count > partitionsMax) {
+    throw new Error(`${field}: a count from 0 to ${partitionsMax} is wanted`);
+  }
+  return count;
 }
 
 export function intOf(object: JsonObject, field: string, otherwise?: number): number {

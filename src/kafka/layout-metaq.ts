@@ -11,7 +11,7 @@ import {
   ownerContent,
   partitionCountContent,
 } from './layout-consumer.ts';
-import { isObject, parseJson, toInt, toJson } from './layout-fields.ts';
+import { isObject, parseJson, toCount, toJson } from './layout-fields.ts';
 
 export interface MetaqAddress {
   readonly host: string;
@@ -39,7 +39,7 @@ const shareContent: Content<MetaqTopicShare> = {
   parse(text) {
     const value = parseJson(text ?? '');
     if (!isObject(value)) return { numParts: partitionCountContent.parse(text), broker: '' };
-    return { numParts: toInt(value.numParts, 'numParts'), broker: String(value.broker ?? '') };
+    return { numParts: toCount(value.numParts, 'numParts'), broker: String(value.broker ?? '') };
   },
   format: ({ numParts, broker }) => toJson({ numParts, broker }),
 };

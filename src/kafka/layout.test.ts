@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { planLayout } from './group-plan-nodes.ts';
 import {
   type ConsumerRegistration,
   formatOwner,
@@ -139,6 +140,33 @@ test('0.7: the nodes of the document are read', () => {
   expect(layout07.consumer.parse(bytes('!1!x!y'), at).pattern).toBe('black_list');
   expect(layout07.offset.parse(bytes('9223372036854775807'), at)).toBe(9223372036854775807n);
   expect(parseBrokerPartition('29-4')).toEqual({ broker: 29, partition: 4 });
+});
+
+test.for([
+  [layout08.consumer, '{"version":1,"subscription":{"a/b":1},"pattern":"static"}', /a\/b/],
+  [layout08.consumer, '{"version":1,"subscription":{"":1},"pattern":"static"}', /no name/],
+  [layout08.consumer, '..', /\.\./],
+  [layout08.consumer, '{"version":1,"subscription":{"t":10001},"pattern":"static"}', /10000/],
+  [layout08.consumer, '{"version":1,"subscription":{"t.*":10001},"pattern":"white_list"}', /10000/],
+  [layout07.consumer, '{ "../t": 1 }', /\.\./],
+  [layout07.consumer, '*10001*t.*', /10000/],
+  [layoutMetaq.consumer, 't,a/b', /a\/b/],
+  [layout07.topicBroker, '1000001', /1000000/],
+  [layoutMetaq.sharePub, '{"numParts":1000001}', /1000000/],
+  [planLayout.memberPlan, '{"epoch":1,"partitions":{"..":{"0":[0]}}}', /\.\./],
+  [planLayout.memberPlan, '{"epoch":1,"partitions":{"t":{"0":["a/b"]}}}', /a\/b/],
+  [planLayout.memberPlan, '{"epoch":1,"partitions":{"t":{"0":[[0,1000000]]}}}', /no such run/],
+] as const)(
+  'what no node can be called, and numbers without end, are refused: %#',
+  ([row, text, why]) => {
+    expect(() => row.parse(bytes(text), at)).toThrow(why);
+  },
+);
+
+test('a filter is no name: it may hold what a path may not', () => {
+  const text = '{"version":1,"subscription":{"a/b|..":10000},"pattern":"black_list"}';
+
+  expect([...layout08.consumer.parse(bytes(text), at).subscription]).toEqual([['a/b|..', 10_000]]);
 });
 
 test('0.7: registrations go out as 0.7 wrote them', () => {

@@ -9,7 +9,11 @@
  */
 
 import { ArgumentError } from '../client/index.ts';
-import type { ConsumerRegistration, SubscriptionPattern } from './layout-consumer.ts';
+import {
+  type ConsumerRegistration,
+  type SubscriptionPattern,
+  threadsMax,
+} from './layout-consumer.ts';
 
 /** Topics with one thread each, or with so many; or a filter. */
 export type SubscriptionInput =
@@ -22,9 +26,6 @@ export const internalTopics: ReadonlySet<string> = new Set([
   '__consumer_offsets',
   '__transaction_state',
 ]);
-
-/** More would be a mistake: each is a stream of its own. */
-const threadsMax = 10_000;
 
 const topicPattern = /^[a-zA-Z0-9._-]{1,249}$/;
 

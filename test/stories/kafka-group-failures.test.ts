@@ -291,6 +291,46 @@ test('garbage in one registration is reported, and the others share everything',
   );
 });
 
+test.for([
+  ['classic', {}],
+  ['planned', { mode: 'planned' }],
+] as const)(
+  '%s: names that no topic can have, and threads without end, are reported, and the others share everything',
+  async ([, options]) => {
+    await using zk = await startZk();
+    const bad = await zk.witness();
+    await bad.create(ids, { parents: true });
+    const write = (id: string, subscription: object, pattern = 'static') => {
+      const data = JSON.stringify({ version: 1, pattern, subscription, timestamp: '1' });
+      return bad.create(`${ids}/${id}`, { data, mode: 'ephemeral' });
+    };
+    await write('g_dots', { '..': 1 });
+    await write('g_endless', { t: 1_000_000_000 });
+    await write('g_endless_list', { '.*': 1_000_000_000 }, 'white_list');
+    await write('g_none', { '': 1 });
+    await write('g_slashes', { 'a//b': 1 });
+    const replicas = { 0: [1], 1: [1], 2: [1], 3: [1] };
+    const topic = { version: 1, partitions: replicas };
+    const path = layout08.topic.at({ topic: 't' });
+    await bad.create(path, { data: JSON.stringify(topic), parents: true });
+
+    const client = await zk.connect();
+    await using member = new GroupMember(
+      client,
+      { group, subscribe: { topics: ['t'] }, ...options },
+      { assigned: () => {}, releasing: async () => {} },
+    );
+    member.start();
+    await member.settled();
+
+    expect(member.owned).toHaveLength(4);
+    const paths = new Set(member.status().problems.map(({ path }) => path));
+    expect([...paths].sort()).toEqual(
+      ['g_dots', 'g_endless', 'g_endless_list', 'g_none', 'g_slashes'].map((id) => `${ids}/${id}`),
+    );
+  },
+);
+
 test('a registration that was made empty and filled later counts once it is filled', async () => {
   await using zk = await startZk();
   const late = await zk.witness();
