@@ -51,7 +51,7 @@ import { layout08 } from './layout-08.ts';
 import type { OwnedPartition } from './owned-partition.ts';
 import { Ownership } from './ownership.ts';
 import { ProblemList } from './problem-list.ts';
-import { register, unregister } from './registration.ts';
+import { register, takeId, unregister } from './registration.ts';
 import { registrationOf } from './subscription.ts';
 import { ZooKeeperTopics } from './topic-directory.ts';
 
@@ -89,6 +89,8 @@ export class GroupMember {
   #running: Promise<void> | undefined;
   #planning: Promise<void> | undefined;
   #stopHearing = () => {};
+  /** Set while the id is ours among all who share the client. */
+  #giveUpId: (() => void) | undefined;
 
   constructor(client: GroupClient, options: GroupMemberOptions, hooks: GroupMemberHooks) {
     const { group, clock = systemClock, generation = '0.8', consumerId } = options;
@@ -209,6 +211,16 @@ export class GroupMember {
   async close(): Promise<void> {
     if (this.#life.signal.aborted) return this.#running;
     this.#life.abort();
+    try {
+      await this.#leave();
+    } finally {
+      this.#giveUpId?.();
+    }
+    this.#stopHearing();
+    if (this.#state.name !== 'failed') this.#move({ name: 'closed' });
+  }
+
+  async #leave(): Promise<void> {
     await this.#running;
     await this.#planning;
     await this.#holdings.close();
@@ -217,8 +229,6 @@ export class GroupMember {
     await this.#closeTopics();
     const sessionId = this.#sessionId;
     if (sessionId !== undefined) await unregister(this.#client, this.#path, sessionId);
-    this.#stopHearing();
-    if (this.#state.name !== 'failed') this.#move({ name: 'closed' });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -259,18 +269,17 @@ export class GroupMember {
     this.#move({ name: 'joining' });
     this.#stopHearing();
     this.#stopHearing = onAbort(this.#client.sessionSignal, () => this.#sessionOver(sessionId));
-    await register(
-      this.#client,
-      {
-        path: this.#path,
-        data: this.#data,
-        formerSessions: this.#formerSessions,
-        onBlocked: (by) => {
-          this.#idBlocked = by;
-        },
+    const registration = {
+      path: this.#path,
+      data: this.#data,
+      formerSessions: this.#formerSessions,
+      onBlocked: (by: GroupMemberStatus['idBlocked']) => {
+        this.#idBlocked = by;
       },
-      session,
-    );
+    };
+    const self = { sessionId, sinceMs: this.#options.clock.wallMs() };
+    this.#giveUpId ??= await takeId(this.#client, registration, self, session);
+    await register(this.#client, registration, session);
     this.#sessionId = sessionId;
     this.#decide('joined');
     if (this.#planner !== undefined && isNew) this.#planning = this.#plan(session);
@@ -312,6 +321,7 @@ export class GroupMember {
 
   #fail(error: unknown): void {
     this.#holdings.sessionOver();
+    this.#giveUpId?.();
     this.#move({ name: 'failed', error });
     this.#hooks.failed?.(error);
   }

@@ -27,7 +27,7 @@ export interface GroupMemberStatus {
   readonly blocked: readonly Waiting[];
   /** With `sticky` in classic mode: how many are due to us that nobody has let go of yet. */
   readonly short: number;
-  /** Another session has registered under our id. */
+  /** Another has our id: in another session, or, with our own session here, on the same client. */
   readonly idBlocked: { readonly session: bigint; readonly sinceMs: number } | null;
   /** Threads of ours that have nothing to read. */
   readonly idleThreads: readonly string[];

@@ -4,12 +4,13 @@
  *
  * The node counts only if the session that we have now owns it. One that an earlier session of ours left
  * is deleted; one of somebody else, who uses the same fixed id, is waited for, however long it takes,
- * and reported meanwhile.
+ * and reported meanwhile. Members that share a client share its session, too, so by their nodes they
+ * cannot be told apart: of those with the same id, one has it, and the others wait until it is closed.
  */
 
 import { isZkError, type StatView } from '../client/index.ts';
 import { parentOf } from '../protocol/index.ts';
-import { deferred, onAbort } from '../support/index.ts';
+import { type Deferred, deferred, onAbort, unlessAborted } from '../support/index.ts';
 import { dropWatch, ensurePath, type GroupClient } from './group-client.ts';
 
 export interface RegistrationOptions {
@@ -18,6 +19,42 @@ export interface RegistrationOptions {
   readonly formerSessions: ReadonlySet<bigint>;
   /** Somebody else has our id; null: nobody has any more. */
   readonly onBlocked: (by: { readonly session: bigint; readonly sinceMs: number } | null) => void;
+}
+
+interface Taken {
+  readonly sinceMs: number;
+  readonly gone: Deferred<void>;
+}
+
+/** Whose id is in use in this process, by the client that they share. */
+const takenBy = new WeakMap<GroupClient, Map<string, Taken>>();
+
+/** Resolves once no other member on this client has the id; with what gives it up. */
+export async function takeId(
+  client: GroupClient,
+  { path, onBlocked }: Pick<RegistrationOptions, 'path' | 'onBlocked'>,
+  { sessionId, sinceMs }: { readonly sessionId: bigint; readonly sinceMs: number },
+  signal: AbortSignal,
+): Promise<() => void> {
+  const taken = takenBy.get(client) ?? new Map<string, Taken>();
+  takenBy.set(client, taken);
+  for (;;) {
+    signal.throwIfAborted();
+    const other = taken.get(path);
+    if (other === undefined) break;
+    onBlocked({ session: sessionId, sinceMs: other.sinceMs });
+    try {
+      await unlessAborted(other.gone.promise, signal);
+    } finally {
+      onBlocked(null);
+    }
+  }
+  const mine = { sinceMs, gone: deferred() };
+  taken.set(path, mine);
+  return () => {
+    if (taken.get(path) === mine) taken.delete(path);
+    mine.gone.resolve();
+  };
 }
 
 /** Resolves once the node is there and ours. */

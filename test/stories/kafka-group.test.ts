@@ -245,6 +245,42 @@ test('of two consumers on one client each waits for what the other still has in 
   await Promise.all([a.close(), b.close()]);
 });
 
+test('of two consumers with one id on one client the second waits until the first is closed', async () => {
+  await using zk = await startZk();
+  const client = await zk.connect();
+  const options = { group, subscribe: { topics: ['t'] }, topics, debounceMs: 20 };
+  const finished = deferred();
+  const make = (releasing: () => Promise<void>) => {
+    const hooks = { assigned: () => {}, releasing };
+    const member = new GroupMember(client, { ...options, consumerId: 'same' }, hooks);
+    member.start();
+    return member;
+  };
+  const first = make(() => finished.promise);
+  await first.settled();
+  const second = make(async () => {});
+  const third = make(async () => {});
+
+  for (const member of [second, third]) {
+    await vi.waitFor(() => {
+      expect(member.status().idBlocked?.session).toBe(client.sessionId);
+    }, 10_000);
+  }
+  await third.close();
+  const closing = first.close();
+  await vi.waitFor(() => expect(first.status().releasing).toHaveLength(12), 10_000);
+  expect(second.owned).toEqual([]);
+  expect(await client.children(ids)).toEqual([first.id]);
+  finished.resolve();
+  await closing;
+
+  await second.settled();
+  expect(second.owned).toHaveLength(12);
+  expect(second.status()).toMatchObject({ idBlocked: null, problems: [] });
+  await second.close();
+  expect(client.load.watches).toBe(0);
+});
+
 test('a burst of changes is one rebalance, not one for each', async () => {
   await using zk = await startZk();
   const a = await join(zk, { debounceMs: 500 });
