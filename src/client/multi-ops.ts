@@ -132,8 +132,11 @@ export function createPart(
       `mode ${input.mode ?? 'persistent'} has none; use persistentTtl`,
     );
   }
+  const full = toServer(path);
+  // What is appended to the root is a name below it, and no part of the chroot's own.
+  const isRoot = mode.sequential && path === '/' && full !== '/';
   const request = {
-    path: toServer(path),
+    path: isRoot ? `${full}/` : full,
     data: checkData(input.data),
     acl: checkAcl(input.acl),
     flags: mode.flags,

@@ -260,6 +260,22 @@ test('a chroot is all that its client sees, and is kept out of what it is told',
   expect(await inside.countDescendants('/')).toBe(4);
 });
 
+test('below a chroot, what is appended to / is a name below it, as without one', async () => {
+  await using zk = await startZk();
+  const outside = await zk.connect();
+  await outside.create('/app');
+  await using inside = new Client(`${zk.directAddress}/app`);
+
+  const plain = await inside.create('/', { mode: 'persistentSequential' });
+  const [part] = await inside.multi([{ op: 'create', path: '/', mode: 'ephemeralSequential' }]);
+  const there = await outside.create('/app/', { mode: 'persistentSequential' });
+
+  expect([plain.path, part.path]).toEqual(['/0000000000', '/0000000001']);
+  expect(there.path).toBe('/app/0000000002');
+  expect(await inside.children('/')).toHaveLength(3);
+  expect(await outside.children('/')).not.toContain('app0000000000');
+});
+
 test('a chroot that is not there fails each call with NO_NODE, and create with parents makes it', async () => {
   await using zk = await startZk();
   await using client = new Client(`${zk.directAddress}/new/app`);
