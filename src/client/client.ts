@@ -33,6 +33,7 @@ import { type CallOptions, Core } from './core.ts';
 import {
   type Created,
   type CreateInput,
+  checkAnswer,
   checkCounts,
   createPart,
   type DataAndStat,
@@ -387,10 +388,10 @@ export class Client extends EventEmitter<ClientEvents> {
     const results = await this.#core.call('multiRead', parts, undefined, options);
     checkCounts(ops, results);
     return results.map((result, i) => {
-      if (result.op === 'getData') return result.response;
-      if (result.op === 'getChildren') return result.response.children;
-      const err = result.op === 'error' ? result.err : 0;
-      return new ZkError(errorCodeOf(err), { op: ops[i]!.op, path: ops[i]!.path });
+      const { op, path } = ops[i]!;
+      if (result.op === 'error') return new ZkError(errorCodeOf(result.err), { op, path });
+      checkAnswer(ops[i]!, result);
+      return result.op === 'getChildren' ? result.response.children : result.response;
     }) as ReadResultsOf<T>;
   }
 

@@ -253,6 +253,39 @@ test('a multi with fewer or more results than ops is no answer to it', async () 
   await expect(it.multiRead([{ op: 'get', path: '/a' }])).rejects.toThrow(ProtocolError);
 });
 
+test('a result of another op than was asked for is no answer to it', async () => {
+  const end = Buffer.from('ffffffff01ffffffff', 'hex');
+  const deleted = Buffer.from('000000020000000000', 'hex');
+  const noChildren = Buffer.from('00000008000000000000000000', 'hex');
+  const server = await serve({
+    asked: (say, xid) => say(reply(xid, 0, Buffer.concat([xid === 1 ? deleted : noChildren, end]))),
+  });
+  const it = client(server.address);
+
+  const made = it.multi([{ op: 'create', path: '/a' }]);
+  await expect(made).rejects.toThrow('a result of delete, where create was asked for');
+  const read = it.multiRead([{ op: 'get', path: '/a' }]);
+  await expect(read).rejects.toThrow('a result of getChildren, where get was asked for');
+});
+
+test('a multi that names no culprit has failed all the same', async () => {
+  const end = Buffer.from('ffffffff01ffffffff', 'hex');
+  const fine = Buffer.from('ffffffff000000000000000000', 'hex');
+  const untried = Buffer.from('ffffffff00fffffffefffffffe', 'hex');
+  const server = await serve({
+    asked: (say, xid) =>
+      say(reply(xid, 0, Buffer.concat([fine, xid === 1 ? untried : fine, untried, end]))),
+  });
+  const it = client(server.address);
+  const ops = ['/a', '/b', '/c'].map((path) => ({ op: 'delete', path }) as const);
+
+  const first = await failure(it.multi(ops));
+  const second = await failure(it.multi(ops));
+
+  expect(first).toMatchObject({ code: 'RUNTIME_INCONSISTENCY', index: 1, path: '/b' });
+  expect(second).toMatchObject({ code: 'RUNTIME_INCONSISTENCY', index: 2, path: '/c' });
+});
+
 test('events without end keep neither memory nor the caller', async () => {
   const many = Buffer.concat(Array.from({ length: 1_000 }, (_, i) => event(`/a/${i}`)));
   let isOver = false;

@@ -196,6 +196,23 @@ export function checkCounts(asked: readonly unknown[], results: readonly unknown
   }
 }
 
+/** What answers each op: servers before 3.9 answer a plain create as the older op has it. */
+const answers: Readonly<Record<MultiOp['op'] | ReadOp['op'], readonly MultiResult['op'][]>> = {
+  create: ['create', 'create2', 'createContainer', 'createTTL'],
+  delete: ['delete'],
+  set: ['setData'],
+  check: ['check'],
+  get: ['getData'],
+  children: ['getChildren'],
+};
+
+/** A result of another op than was asked for is no answer to it. */
+export function checkAnswer({ op }: MultiOp | ReadOp, result: MultiResult): void {
+  if (!answers[op].includes(result.op)) {
+    throw new ProtocolError(`a result of ${result.op}, where ${op} was asked for`);
+  }
+}
+
 const notTried: ReadonlySet<number> = new Set([0, wireOf('RUNTIME_INCONSISTENCY')]);
 
 /** The results op by op, or the error of the one that failed. */
@@ -205,12 +222,17 @@ export function multiResults(
   toClient: (path: string) => string,
 ): unknown[] {
   checkCounts(ops, results);
-  const culprit = results.findIndex((result) => result.op === 'error' && !notTried.has(result.err));
+  const failed = (isMeant: (err: number) => boolean) =>
+    results.findIndex((result) => result.op === 'error' && isMeant(result.err));
+  const named = failed((err) => !notTried.has(err));
+  // Where all say that they were not tried, the first of them is what failed: those before it say 0.
+  const culprit = named === -1 ? failed((err) => err !== 0) : named;
   if (culprit !== -1) {
     const { err } = results[culprit] as { err: number };
     throw new MultiError(errorCodeOf(err), culprit, ops[culprit]!, ops.length);
   }
-  return results.map((result) => {
+  return results.map((result, i) => {
+    checkAnswer(ops[i]!, result);
     switch (result.op) {
       case 'create':
         return { path: toClient(result.response.path), stat: null };
