@@ -544,6 +544,35 @@ function answerSasl(peer: Peer, { xid, op }: Asked): void {
   if (op === 'sasl') peer.reply(xid, 0, encode(SetSASLResponse, { token: Buffer.from('you') }));
 }
 
+test.each([false, true])(
+  'a session that may be over before it is told of is none, and the next is asked for (renew: %s)',
+  async (renew) => {
+    const clock = new ManualClock();
+    const ids = [1n, 2n];
+    const server = await serve({
+      onHello: (peer) => {
+        if (server.peers.length === 1) clock.advance(4_000);
+        peer.welcome({ timeOut: 4_000, sessionId: ids.shift()! });
+      },
+    });
+    const it = client(server.address, { clock, sessionTimeoutMs: 30_000, renew });
+    letGo(server);
+    const states: string[] = [];
+    const sessions: object[] = [];
+    it.on('state', ({ name }) => states.push(name));
+    it.on('session', (session) => sessions.push(session));
+    const waits = it.connected();
+
+    await server.peer();
+    await vi.waitFor(() => expect(clock.nextDueMs! - clock.nowMs()).toBeLessThan(100), patience);
+    clock.advance(100);
+
+    await waits;
+    expect(states).toEqual(['connected']);
+    expect(sessions).toEqual([{ sessionId: 2n, isFirst: true }]);
+  },
+);
+
 test('a SASL mechanism that comes to no end is given up in time, on every step', async () => {
   const never = new Promise<never>(() => {});
   const mechanisms: SaslMechanism[] = [

@@ -279,6 +279,12 @@ export class Session {
     this.#life.signal.throwIfAborted();
     if (sasl) await this.#authenticate(transport, sasl, patience);
     this.#life.signal.throwIfAborted(); // who is over meanwhile must not go on pinging
+    const tookMs = clock.nowMs() - sentMs;
+    // A slow answer that gives less than was asked for, a slow negotiation: it may be over again already.
+    if (tookMs >= response.timeOut) {
+      const took = `took us in only after ${Math.round(tookMs)} ms`;
+      throw new Error(`${took}, and the session timeout is ${response.timeOut} ms`);
+    }
     this.#welcomed(transport, response, sentMs);
   }
 
