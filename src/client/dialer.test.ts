@@ -32,6 +32,7 @@ function dialer(hosts: readonly Host[], options: Partial<DialerOptions> = {}): D
     hosts,
     frameBytesMax: 1_000,
     attemptTimeoutMs: 5_000,
+    sessionTimeoutMs: 30_000,
     roundsMax: 1,
     backoffFirstMs: 1,
     backoffMaxMs: 1,
@@ -241,6 +242,26 @@ test('a host that was asked and says nothing is named too, for as long as it is 
 
   expect(message).toBe(`nobody: ${hostText(host)} has not answered for 3000 ms`);
   expect(it.soFar).toEqual([]);
+});
+
+test('an address has a share of the session timeout, by all addresses that are known, and a moment at least', async () => {
+  const there = await listen();
+  const names = (count: number) =>
+    Array.from({ length: count }, (_, i) => ({ name: `h${i}.test`, port: there.port }));
+  const share = { attemptTimeoutMs: undefined, lookup: async () => addresses };
+  const addresses = [{ address: '127.0.0.1' }, { address: '127.0.0.1' }];
+
+  const two = dialer(names(2), share);
+  expect(two.attemptTimeoutMs).toBe(10_000);
+  for (const expected of [7_500, 7_500, 6_000]) {
+    const transport = await two.next(forever);
+    transport.close(new Error('seen'));
+    expect(two.attemptTimeoutMs).toBe(expected);
+  }
+
+  const many = dialer(names(50), { ...share, sessionTimeoutMs: 1_000 });
+  expect(many.attemptTimeoutMs).toBe(100);
+  expect(dialer(names(2)).attemptTimeoutMs).toBe(5_000);
 });
 
 test('a name that takes too long to resolve is given up, so that other hosts have their turn', async () => {

@@ -19,8 +19,9 @@ export interface DialerOptions {
   readonly hosts: readonly Host[];
   readonly tls?: TlsOptions | undefined;
   readonly frameBytesMax: number;
-  /** How long one address may take to answer. */
-  readonly attemptTimeoutMs: number;
+  /** How long one address may take to answer. A share of the session timeout unless said. */
+  readonly attemptTimeoutMs?: number | undefined;
+  readonly sessionTimeoutMs: number;
   /** Rounds over all hosts before it gives up; the count starts anew with every server that took us in. */
   readonly roundsMax: number;
   readonly backoffFirstMs: number;
@@ -61,6 +62,8 @@ export class Dialer {
   readonly #random: () => number;
   #hosts: Host[] = [];
   #addresses: Endpoint[] = [];
+  /** How many addresses each host had when it was resolved last. */
+  readonly #known = new Map<string, number>();
   #failed: Attempt[] = [];
   /** Who is asked at this moment, and since when. */
   #asked: { readonly host: Host; readonly address?: string; readonly sinceMs: number } | undefined;
@@ -92,6 +95,15 @@ export class Dialer {
     const silentMs = Math.round(this.#options.clock.nowMs() - sinceMs);
     const error = new Error(`has not answered for ${silentMs} ms`);
     return [...this.#failed, { host, address, error }];
+  }
+
+  /** All addresses should have had their turn well before the session is in danger. */
+  get attemptTimeoutMs(): number {
+    const { attemptTimeoutMs, sessionTimeoutMs, hosts } = this.#options;
+    if (attemptTimeoutMs !== undefined) return attemptTimeoutMs;
+    const counts = hosts.map((host) => this.#known.get(hostText(host)) ?? 1);
+    const addresses = counts.reduce((sum, one) => sum + one, 0);
+    return Math.max(100, sessionTimeoutMs / (addresses + 1));
   }
 
   /** The next server that takes a connection. Rejects when the rounds are used up or `signal` aborts. */
@@ -153,7 +165,8 @@ export class Dialer {
     signal: AbortSignal,
     work: (signal: AbortSignal) => Promise<T>,
   ): Promise<T> {
-    const { clock, attemptTimeoutMs } = this.#options;
+    const { clock } = this.#options;
+    const { attemptTimeoutMs } = this;
     const limit = new AbortController();
     const timer = clock.after(attemptTimeoutMs, () =>
       limit.abort(new Error(`${what} within ${Math.round(attemptTimeoutMs)} ms`)),
@@ -178,6 +191,7 @@ export class Dialer {
       const addresses = await this.#limited('was not resolved', signal, (limited) =>
         this.#resolve(host.name, limited),
       );
+      this.#known.set(hostText(host), addresses.length);
       this.#addresses = shuffled(addresses, this.#random).map((address) => ({ host, address }));
     } catch (error) {
       signal.throwIfAborted();

@@ -11,6 +11,7 @@ import {
   WatcherEvent,
   ZkError,
 } from '../protocol/index.ts';
+import { ManualClock } from '../support/index.ts';
 import { Client } from './client.ts';
 import { ConnectError } from './dialer.ts';
 import type { ClientOptions } from './options.ts';
@@ -284,6 +285,33 @@ test('a multi that names no culprit has failed all the same', async () => {
 
   expect(first).toMatchObject({ code: 'RUNTIME_INCONSISTENCY', index: 1, path: '/b' });
   expect(second).toMatchObject({ code: 'RUNTIME_INCONSISTENCY', index: 2, path: '/c' });
+});
+
+test('of one name with many addresses all have their turn before the session is in danger', async () => {
+  const clock = new ManualClock();
+  let hellos = 0;
+  const server = await serve({
+    hello: (say) => {
+      hellos += 1;
+      if (hellos === 3) say(framed(welcome({ timeOut: 6_000 })));
+    },
+    asked: (_, __, ___, socket) => socket.destroy(), // it says goodbye
+  });
+  const lookup = async () => Array.from({ length: 3 }, () => ({ address: '127.0.0.1' }));
+  const made = new Client(server.address.replace('127.0.0.1', 'all.test'), {
+    sessionTimeoutMs: 6_000,
+    clock,
+    lookup,
+  });
+  cleanUps.push(() => made.close());
+
+  for (const count of [1, 2]) {
+    await vi.waitFor(() => expect(hellos).toBe(count));
+    clock.advance(1_500);
+  }
+
+  await made.connected();
+  expect(clock.nowMs()).toBe(3_000);
 });
 
 test('events without end keep neither memory nor the caller', async () => {

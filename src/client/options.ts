@@ -16,7 +16,7 @@ export interface ClientOptions {
   readonly sessionTimeoutMs?: number;
   /** How long `connect()` waits for a server to take us in. 15 s. */
   readonly connectTimeoutMs?: number;
-  /** How long one address may take to accept, and to answer the handshake. A share of the timeout. */
+  /** How long one address may take to accept, and to answer the handshake. The session timeout, by all addresses and one. */
   readonly attemptTimeoutMs?: number;
   /** Rounds over all hosts before a client that finds no server gives up for good. No limit. */
   readonly connectRoundsMax?: number;
@@ -107,9 +107,8 @@ export function settingsOf(servers: string, options: ClientOptions): Settings {
         hosts,
         tls: options.tls,
         frameBytesMax: replyBytesMax,
-        // All hosts should have had their turn well before the session is in danger.
-        attemptTimeoutMs:
-          options.attemptTimeoutMs ?? Math.max(100, sessionTimeoutMs / (hosts.length + 1)),
+        attemptTimeoutMs: options.attemptTimeoutMs,
+        sessionTimeoutMs,
         roundsMax: options.connectRoundsMax ?? Number.POSITIVE_INFINITY,
         backoffFirstMs: options.backoff?.firstMs ?? 50,
         backoffMaxMs: options.backoff?.maxMs ?? 5_000,

@@ -249,8 +249,8 @@ export class Session {
   }
 
   async #shakeHands(transport: Transport): Promise<void> {
-    const { clock, sasl, dialer } = this.#options;
-    const patience = { clock, limitMs: dialer.attemptTimeoutMs, signal: this.#life.signal };
+    const { clock, sasl } = this.#options;
+    const patience = { clock, limitMs: this.#dialer.attemptTimeoutMs, signal: this.#life.signal };
     const identity = this.#isIdentityReal ? this.#identity : undefined;
     const sentMs = clock.nowMs();
     const response = await hello(
@@ -343,7 +343,7 @@ export class Session {
       hosts: dialer.hosts,
       tls: dialer.tls,
       clock,
-      limitMs: dialer.attemptTimeoutMs,
+      limitMs: this.#dialer.attemptTimeoutMs,
       onFound: (host) => {
         this.#dialer.prefer(host);
         transport.close(new Error(`${hostText(host)} has a quorum; going there`));
