@@ -12,7 +12,8 @@
  * has not taken wait, up to `bufferMax`. Past either limit the stream ends with an error.
  */
 
-import { childOf, isZkError, type StatView, wireOf } from '../protocol/index.ts';
+import { ProtocolError } from '../jute/index.ts';
+import { childOf, isZkError, type StatView, wireOf, ZkError } from '../protocol/index.ts';
 import { Backoff, type Deferred, deferred, onAbort, unbounded } from '../support/index.ts';
 import type { Client } from './client.ts';
 import type { Core } from './core.ts';
@@ -51,6 +52,8 @@ export class WatchOverflowError extends Error {
 const lookAtOnce = 64;
 /** After so many refusals in a row the stream gives up. */
 const refusalsMax = 10;
+/** So many looks in a row may break the link by what they are answered: more would break it for ever. */
+const unreadableMax = 3;
 const noNode = wireOf('NO_NODE');
 const noAuth = wireOf('NO_AUTH');
 
@@ -74,6 +77,8 @@ export class WatchStream implements AsyncIterableIterator<Change> {
   #isArmed = false;
   /** Looks that were refused, since the last that was not. */
   #refused = 0;
+  /** Looks whose answer broke the link, since the last that did not: a list that fits no frame, say. */
+  #unreadable = 0;
   readonly #backoff = new Backoff({ firstMs: 50, maxMs: 5_000 });
   #toldZxid = 0n;
   /** Live changes that wait until those missed before them are known. */
@@ -210,6 +215,7 @@ export class WatchStream implements AsyncIterableIterator<Change> {
         if (!this.#isArmed) await this.#arm();
         if (await this.#lookAround(epoch)) {
           this.#refused = 0;
+          this.#unreadable = 0;
           this.#backoff.reset();
           this.#ready.resolve();
           this.#release();
@@ -219,7 +225,12 @@ export class WatchStream implements AsyncIterableIterator<Change> {
           if (epoch === this.#epoch) await this.#rest();
           continue;
         }
-        const isLinkOver = epoch !== this.#epoch || isZkError(error, 'CONNECTION_LOSS');
+        const isLoss = isZkError(error, 'CONNECTION_LOSS');
+        if (isLoss && error.cause instanceof ProtocolError) {
+          this.#unreadable += 1;
+          if (this.#unreadable === unreadableMax) this.#finish({ error: unreadable(error) });
+        }
+        const isLinkOver = epoch !== this.#epoch || isLoss;
         const isRenewed = isZkError(error, 'SESSION_EXPIRED') && this.#willRenew;
         if (!isLinkOver && !isRenewed) this.#finish({ error });
       }
@@ -320,23 +331,27 @@ export class WatchStream implements AsyncIterableIterator<Change> {
   async #look(path: string, epoch: number, further: string[]): Promise<void> {
     const full = this.#core.toServer(path);
     try {
+      const request = { path: full, watch: false };
       // What it says is taken in as it comes off the link, so that it and the events keep their order.
-      await this.#core.call(
-        'getChildren2',
-        { path: full, watch: false },
-        path,
-        unbounded,
-        (err, response) => {
-          if (epoch !== this.#epoch || this.#end !== undefined) return;
-          if (err === noNode) this.#known.missing(path);
-          if (err === noAuth) this.#known.unreadable(path);
-          if (err !== 0 || response === undefined) return;
-          this.#known.seen(path, response.stat as StatView);
-          if (!this.#options.recursive) return;
-          for (const name of response.children) further.push(childOf(path, name));
-          this.#checkSize();
-        },
-      );
+      const seen = (err: number, stat: StatView | undefined, children: readonly string[]) => {
+        if (epoch !== this.#epoch || this.#end !== undefined) return;
+        if (err === noNode) this.#known.missing(path);
+        if (err === noAuth) this.#known.unreadable(path);
+        if (err !== 0 || stat === undefined) return;
+        this.#known.seen(path, stat);
+        for (const name of children) further.push(childOf(path, name));
+        this.#checkSize();
+      };
+      // One node alone is no matter of its children, of which there may be more than fit a frame.
+      if (this.#options.recursive) {
+        await this.#core.call('getChildren2', request, path, unbounded, (err, response) =>
+          seen(err, response?.stat as StatView | undefined, response?.children ?? []),
+        );
+      } else {
+        await this.#core.call('exists', request, path, unbounded, (err, response) =>
+          seen(err, response?.stat as StatView | undefined, []),
+        );
+      }
     } catch (error) {
       if (!isZkError(error, 'NO_NODE', 'NO_AUTH')) throw error;
     }
@@ -366,4 +381,11 @@ export class WatchStream implements AsyncIterableIterator<Change> {
       this.#finish({ error: new WatchOverflowError(`watch ${this.path}: ${why}`) });
     }
   }
+}
+
+/** What the server answers can't be read, however often it is asked. */
+function unreadable({ code, op, path, cause }: ZkError): ZkError {
+  const why = (cause as Error).message;
+  const detail = `the answer broke the link each time: ${why}; where lists are long, set frameBytesMax`;
+  return new ZkError(code, { op, path, detail, cause });
 }

@@ -306,6 +306,32 @@ test('a tree too large to watch is refused', async () => {
   await expect(stream.next()).rejects.toThrow(WatchOverflowError);
 });
 
+test('one node is watched however many children it has; a tree with a list that fits no frame is refused', async () => {
+  await using zk = await startZk({ since: '3.6' });
+  const writer = await zk.witness();
+  await writer.create('/wide');
+  const names = Array.from({ length: 100 }, (_, i) => `/wide/${'n'.repeat(50)}${i}`);
+  await writer.multi(names.map((path) => ({ op: 'create', path }) as const));
+  const client = await zk.connect({ frameBytesMax: 2_000, backoff: { firstMs: 1, maxMs: 5 } });
+
+  await using one = client.watch('/wide');
+  await one.ready;
+  expect(zk.link.stats.connections).toBe(1);
+  await writer.set('/wide', 'x');
+  expect(texts(await take(one, 1))).toEqual(['dataChanged /wide']);
+
+  await using tree = client.watch('/', { recursive: true });
+  await expect(tree.next()).rejects.toThrow(
+    /each time: a frame of \d+ bytes.*frameBytesMax.*\/wide/,
+  );
+  await expect(tree.ready).rejects.toMatchObject({ code: 'CONNECTION_LOSS' });
+  await client.sync('/');
+  const { connections } = zk.link.stats;
+  await writer.delete(names[0]!);
+  expect(texts(await take(one, 1))).toEqual(['childrenChanged /wide']);
+  expect(zk.link.stats.connections).toBe(connections);
+});
+
 test('a signal ends the stream with its reason, and nothing is left of it', async () => {
   await using zk = await startZk({ since: '3.6' });
   const client = await zk.connect();
