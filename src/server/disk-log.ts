@@ -207,10 +207,10 @@ export class DiskLog implements TxnLog {
   }
 
   /**
-   * By the size of the log as in Apache. By number, where nobody said after how many: not before two thirds as many txns as there are nodes, and not at once
-   * after the last one, unless there is much to be replayed by then. What a snapshot costs grows with the
-   * tree, and so would the part of the time that goes into them while it is filled; and while one is synced,
-   * writes wait longer for the disk.
+   * By the size of the log, as in Apache. By number, where nobody said after how many: not before two thirds as
+   * many txns as there are nodes, and not at once after the last one, unless there is much to be replayed by
+   * then. What a snapshot costs grows with the tree, and so would the part of the time that goes into them
+   * while it is filled; and while one is synced, writes wait longer for the disk.
    */
   get #isSnapshotDue(): boolean {
     if (this.#bytesSinceSnapshot >= this.#nextSnapshotAfterBytes) return true;

@@ -30,6 +30,7 @@ export interface CutReport {
 }
 
 const imageBytes = 64 * 1024 * 1024;
+const mountsMax = 50;
 /** EXT4_IOC_SHUTDOWN is _IOR('X', 125, __u32); 2 is EXT4_GOING_FLAGS_NOLOGFLUSH. */
 const cutProgram = `
 import fcntl, os, struct, sys
@@ -60,9 +61,20 @@ export class LoopDisk implements Disposable {
     }
   }
 
+  /** A file system that somebody else still holds, as in a namespace of theirs, comes back as it was cut. */
   mount(): void {
-    quietly('mount', '-o', 'loop', this.#image, this.mountPoint);
-    this.#isMounted = true;
+    for (let tries = 1; ; tries++) {
+      quietly('mount', '-o', 'loop', this.#image, this.mountPoint);
+      this.#isMounted = true;
+      try {
+        quietly('sync', '-f', this.mountPoint);
+        return;
+      } catch (error) {
+        if (tries === mountsMax) throw error;
+        this.unmount();
+        quietly('sleep', '0.1');
+      }
+    }
   }
 
   cut(): void {
