@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, test } from 'vitest';
 import { ManualClock } from '../support/index.ts';
 import { MovableClock, RawClient } from '../testing/index.ts';
-import { DiskSpace, lookEveryMs } from './disk-space.ts';
+import { DiskSpace, lookEveryMs, lookOftenMs } from './disk-space.ts';
 import { metricsOf } from './metrics.ts';
 import { startServer } from './start-server.ts';
 
@@ -56,6 +56,37 @@ test('a disk that runs full is told of now and then, and so is its end, which ta
     'error: the disk is nearly full: writes are refused until there is room',
     'warn: there is room on the disk again: writes are taken',
   ]);
+});
+
+test('a disk with little more than the limit is looked at more often, until writes are refused', async () => {
+  const clock = new ManualClock();
+  let free = 1_000;
+  let looks = 0;
+  const space = new DiskSpace({
+    ...{ clock, logger: told().logger, folders: ['a'], freeBytesMin: 50, changed: () => {} },
+    freeBytes: async () => {
+      looks += 1;
+      return free;
+    },
+  });
+  const looksWithin = async (ms: number) => {
+    const before = looks;
+    for (let past = 0; past < ms; past += lookOftenMs) {
+      clock.advance(lookOftenMs);
+      await settled();
+    }
+    return looks - before;
+  };
+  await space.start();
+
+  expect(await looksWithin(lookEveryMs)).toBe(1);
+  free = 700;
+  expect(await looksWithin(lookEveryMs)).toBe(1);
+  expect(await looksWithin(lookEveryMs)).toBe(lookEveryMs / lookOftenMs);
+  free = 40;
+  expect(await looksWithin(lookEveryMs)).toBe(1);
+  expect(space.isLow).toBe(true);
+  space.stop();
 });
 
 test('a disk that does not tell is not taken for full', async () => {

@@ -3,7 +3,8 @@
  *
  * Below `diskFreeBytesMin` writes are refused and reads go on: a log that finds the disk full ends the
  * server, and what is left by then is not enough to put things right. Who frees some room, and a tenth
- * more than the limit asks for, finds writes taken again within `lookEveryMs`.
+ * more than the limit asks for, finds writes taken again within `lookEveryMs`. Where the limit is near, it is
+ * looked more often: a log can take hundreds of megabytes a second.
  *
  * Not a promise: whatever else writes to the disk may fill it between two looks.
  */
@@ -13,6 +14,9 @@ import type { Clock, Logger, Timer } from '../support/index.ts';
 
 /** One call of the system each time, off the event loop. */
 export const lookEveryMs = 1_000;
+/** While there is less than so many times the limit. */
+export const lookOftenMs = 50;
+const nearTimes = 16;
 const sayEveryMs = 60_000;
 /** Of the limit, when there is enough again: at the limit itself it would go to and fro. */
 const enoughAgain = 1.1;
@@ -45,7 +49,9 @@ export class DiskSpace {
     if (this.#options.freeBytesMin === Infinity) return; // 0, as it was said: no limit
     await this.#look();
     if (this.#isStopped) return;
-    this.#timer = this.#options.clock.after(lookEveryMs, () => void this.start(), true);
+    const isNear = !this.isLow && this.freeBytes < nearTimes * this.#options.freeBytesMin;
+    const waitMs = isNear ? lookOftenMs : lookEveryMs;
+    this.#timer = this.#options.clock.after(waitMs, () => void this.start(), true);
   }
 
   stop(): void {
