@@ -8,7 +8,7 @@
 import { mkdirSync, rmSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
-import { openAcl } from '../../src/protocol/index.ts';
+import { FileHeader, openAcl } from '../../src/protocol/index.ts';
 import { openPersistence, startServer } from '../../src/server/index.ts';
 import {
   encodeMark,
@@ -51,8 +51,6 @@ const mutations: readonly (readonly [what: string, mutate: (byte: number) => num
 
 const failuresMax = 20;
 const loadMaxMs = 60_000;
-/** Of a log. */
-const headerBytes = 16;
 const options = {
   port: 0,
   preallocBytes: 4_096,
@@ -121,7 +119,7 @@ function statesOf(all: ReadonlyMap<string, Buffer>): State[] {
   const isEarly = (path: string) => !/^snapshot\.(?!0$)/.test(basename(path));
   const withLogs = new Map([...all].filter(([path]) => isEarly(path)));
   const { path, log } = newestLog(all);
-  const mark = encodeMark({ log, offset: headerBytes });
+  const mark = encodeMark({ log, offset: FileHeader.width });
   const withMark = new Map(all).set(join(dirname(path), markName), mark);
   return [
     { state: 'as it was', files: all, damaged: all.keys() },
