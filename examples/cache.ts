@@ -4,7 +4,7 @@ import { connect } from 'drover';
 import { Cache } from 'drover/recipes';
 
 const zk = await connect(process.env.ZK_SERVERS ?? '127.0.0.1:2181', { renew: true });
-await zk.create('/fleet/trucks', { parents: true });
+await zk.create('/fleet/trucks', '', { parents: true });
 
 const cache = new Cache(zk, '/fleet');
 await cache.ready;
@@ -12,7 +12,7 @@ console.log('loaded', cache.size, 'nodes; state:', cache.state.name);
 
 const trucks = ['a', 'b', 'c'];
 const writing = (async () => {
-  for (const truck of trucks) await zk.create(`/fleet/trucks/${truck}`, { data: 'parked' });
+  for (const truck of trucks) await zk.create(`/fleet/trucks/${truck}`, 'parked');
   await zk.set('/fleet/trucks/a', 'on the road');
   await zk.delete('/fleet/trucks/c');
 })();

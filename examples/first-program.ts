@@ -4,7 +4,7 @@ import { connect } from 'drover';
 
 const zk = await connect(process.env.ZK_SERVERS ?? '127.0.0.1:2181');
 try {
-  await zk.create('/greeting', { data: 'hello' });
+  await zk.create('/greeting', 'hello');
   const changes = zk.watch('/greeting');
   await changes.ready;
 

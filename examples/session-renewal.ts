@@ -4,10 +4,10 @@ import { connect } from 'drover';
 
 const servers = process.env.ZK_SERVERS ?? '127.0.0.1:2181';
 const zk = await connect(servers, { renew: true, sessionTimeoutMs: 4_000 });
-await zk.create('/members', { mode: 'container' }).catch(() => {}); // there already is fine
+await zk.create('/members', '', { mode: 'container' }).catch(() => {}); // there already is fine
 
 const join = async () => {
-  const { path } = await zk.createProtected('/members/m-', { mode: 'ephemeralSequential' });
+  const { path } = await zk.createProtected('/members/m-', '', { mode: 'ephemeralSequential' });
   console.log('joined as', path);
 };
 

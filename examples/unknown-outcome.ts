@@ -3,7 +3,7 @@
 import { connect, isZkError } from 'drover';
 
 const zk = await connect(process.env.ZK_SERVERS ?? '127.0.0.1:2181');
-const { stat } = await zk.create('/balance', { data: '100' });
+const { stat } = await zk.create('/balance', '100');
 try {
   await zk.set('/balance', '90', { version: stat.version, timeoutMs: 2_000 });
   console.log('done');

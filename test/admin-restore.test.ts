@@ -69,14 +69,14 @@ const text = async (client: Client, path: string) => String((await client.get(pa
 test('all is as it was when the snapshot was taken, and stays so over restarts', async () => {
   await held(async ({ server, dataDir, snapshot, restore }) => {
     const client = await connect(server.address);
-    await client.create('/kept', { data: 'before' });
+    await client.create('/kept', 'before');
     await client.create('/gone-later');
     const before = await client.exists('/kept');
     const bytes = await snapshot();
     await client.set('/kept', 'after');
     await client.delete('/gone-later');
     await client.create('/new-later');
-    await client.create('/mine', { mode: 'ephemeral' });
+    await client.create('/mine', '', { mode: 'ephemeral' });
     const lastZxid = server.engine.lastZxid;
 
     const { status, body } = await restore(bytes);
@@ -105,11 +105,11 @@ test('all is as it was when the snapshot was taken, and stays so over restarts',
 test('a session that is in the snapshot goes on, one that came later is over', async () => {
   await held(async ({ server, snapshot, restore }) => {
     const old = await connect(server.address);
-    await old.create('/old', { mode: 'ephemeral' });
+    await old.create('/old', '', { mode: 'ephemeral' });
     const { sessionId } = old;
     const bytes = await snapshot();
     const late = await connect(server.address, { renew: false });
-    await late.create('/late', { mode: 'ephemeral' });
+    await late.create('/late', '', { mode: 'ephemeral' });
 
     expect((await restore(bytes)).status).toBe(200);
 
@@ -144,7 +144,7 @@ test('a snapshot of another server, further on than this one, keeps its zxid', a
 test('what is no whole snapshot is refused with why, and nothing is changed', async () => {
   await held(async ({ server, dataDir, snapshot, restore }) => {
     const client = await connect(server.address);
-    await client.create('/kept', { data: 'x'.repeat(2000) });
+    await client.create('/kept', 'x'.repeat(2000));
     const bytes = await snapshot();
     const turned = Buffer.from(bytes);
     turned[bytes.indexOf('xxxx')]! ^= 1;
@@ -234,7 +234,7 @@ test('where the disk does not take it the server goes on with what it had', asyn
   await held(
     async ({ server, snapshot, restore }) => {
       const client = await connect(server.address);
-      await client.create('/kept', { data: 'before' });
+      await client.create('/kept', 'before');
       const bytes = await snapshot();
       await client.set('/kept', 'after');
       isFull = true;

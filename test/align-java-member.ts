@@ -38,7 +38,7 @@ export class JavaMember {
     await this.#make(`${this.#share}/topic-partitions`, 'ephemeral');
     await this.#make(`${this.#share}/progress`);
     const mode = 'ephemeralSequential';
-    const { path } = await this.client.create(`${root}/leader/electing`, { mode });
+    const { path } = await this.client.create(`${root}/leader/electing`, '', { mode });
     const [first] = (await this.client.children(`${root}/leader`)).sort();
     this.isLeading = path.endsWith(`/${first}`);
     if (!this.isLeading) return;
@@ -95,7 +95,7 @@ export class JavaMember {
   async #make(path: string, mode: 'persistent' | 'ephemeral' = 'persistent'): Promise<void> {
     if ((await this.client.exists(path)) !== null) return;
     try {
-      await this.client.create(path, { mode, data: mode === 'ephemeral' ? '0' : '' });
+      await this.client.create(path, mode === 'ephemeral' ? '0' : '', { mode });
     } catch (error) {
       if (!isZkError(error, 'NODE_EXISTS')) throw error;
     }

@@ -24,7 +24,7 @@ beforeAll(async () => {
   address = `127.0.0.1:${server.port}`;
   const client = await connect(address);
   await client.create('/chroot');
-  await client.create('/chroot/inside', { data: Buffer.from([0, 255, 10, 27]) });
+  await client.create('/chroot/inside', Buffer.from([0, 255, 10, 27]));
   await client.close();
 });
 

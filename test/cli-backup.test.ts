@@ -101,7 +101,7 @@ test('a server whose snapshots are compressed is backed up', async () => {
   await using server = await startServer(options);
   const admin = await startAdminServer(server.facts, { port: 0, snapshotEnabled: true });
   await using client = await connect(server.address);
-  await client.create('/kept', { data: 'x' });
+  await client.create('/kept', 'x');
 
   const words = ['backup', folder, '--admin', `127.0.0.1:${admin.port}`];
   const saved = await runInProcess('', words, { environment });

@@ -390,15 +390,15 @@ describe('a directory of ours', () => {
     await using server = await startServer({ port: 0, dataDir: join(folder, 'data') });
     const zk = await connect(server.address);
     const owner = await connect(server.address);
-    await zk.create('/config', { data: 'one' });
+    await zk.create('/config', 'one');
     await zk.set('/config', Buffer.from([0xff, 0x00]));
-    await owner.create('/here', { mode: 'ephemeral', data: 'me' });
+    await owner.create('/here', 'me', { mode: 'ephemeral' });
     const { sessionId } = owner;
     await owner.close();
     await zk.delete('/config');
     let isOver = false;
     const load = (async () => {
-      for (let i = 0; !isOver; i++) await zk.create(`/n${i}`, { data: 'x'.repeat(200) });
+      for (let i = 0; !isOver; i++) await zk.create(`/n${i}`, 'x'.repeat(200));
     })();
 
     const verify = () => drover('log', 'verify', 'data');
@@ -434,7 +434,7 @@ describe('a directory of ours', () => {
     const at = { dataDir: join(folder, 'data'), dataLogDir: join(folder, 'logs') };
     const server = await startServer({ port: 0, ...at });
     const zk = await connect(server.address);
-    await zk.create('/a', { data: 'x' });
+    await zk.create('/a', 'x');
     await zk.close();
     await server.close();
 

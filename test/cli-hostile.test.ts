@@ -79,11 +79,10 @@ describe('whatever names and data hold', () => {
         const path = `/evil/${name.replaceAll('/', '')}`;
         const isLegal = pathFault(path) === null;
         if (isLegal)
-          await client.create(path, {
-            data,
+          await client.create(path, data, {
             acl: [{ perms: 31, id: { scheme: 'world', id: 'anyone' } }],
           });
-        else await client.create('/evil/plain', { data });
+        else await client.create('/evil/plain', data);
         try {
           for (const argv of shows(path)) {
             const said = await runInProcess(address, argv, { isTty: true, environment });
@@ -123,7 +122,7 @@ describe('whatever names and data hold', () => {
 
   test('a mebibyte of data is shown, or cut, but never lost to a pipe', async () => {
     const data = Buffer.alloc(1_000_000, '\x1b[31m');
-    await client.create('/large', { data });
+    await client.create('/large', data);
 
     const pipe = await runInProcess(address, ['get', '/large']);
     const screen = await runInProcess(address, ['get', '/large'], { isTty: true, environment });

@@ -122,7 +122,7 @@ const prompt = /\) \/\S*> $/;
 
 async function started(client: Client, port: number): Promise<Terminal> {
   await client.create('/brokers');
-  for (const name of ['ids', 'topics']) await client.create(`/brokers/${name}`, { data: name });
+  for (const name of ['ids', 'topics']) await client.create(`/brokers/${name}`, name);
   const shell = new Terminal(['shell', '--server', `127.0.0.1:${port}`]);
   await shell.hears(prompt);
   return shell;
@@ -216,7 +216,7 @@ describe.skipIf(!hasPty)('in a terminal', () => {
     await shell.hears(/deleteall \/brokers\n.*> $/);
     shell.type('watch -r /\r');
     await shell.hears(/watching \/ and all below it/);
-    await client.create('/seen', { data: 'x' });
+    await client.create('/seen', 'x');
     await shell.hears(/created +\/seen/);
     shell.type('\x03');
     await shell.hears(prompt);
@@ -313,7 +313,7 @@ describe.skipIf(!hasPty)('in a terminal', () => {
   test('edit opens the editor, writes back, and refuses where somebody was faster', async () => {
     await using server = await startTestServer();
     const client = await connect(`127.0.0.1:${server.port}`);
-    await client.create('/brokers', { data: 'old' });
+    await client.create('/brokers', 'old');
     const editor = join(folder, 'editor');
     const address = `127.0.0.1:${server.port}`;
     writeFileSync(
@@ -353,7 +353,7 @@ describe.skipIf(!hasPty)('in a terminal', () => {
     const client = await connect(`127.0.0.1:${server.port}`);
     const shell = await started(client, server.port);
     const evil = '\u202eevil\u200b';
-    await client.create(`/brokers/${evil}`, { data: '\x1b]0;owned\x07\x1b[2J\u202e\r\nnext' });
+    await client.create(`/brokers/${evil}`, '\x1b]0;owned\x07\x1b[2J\u202e\r\nnext');
 
     shell.type('ls /brokers\r');
     const names = await shell.hears(/\[[^\]]*\]\n.*> $/);

@@ -80,7 +80,7 @@ describe('--json', () => {
     address = `127.0.0.1:${server.port}`;
     const client = await connect(address);
     for (const path of ['/a', '/a/b', '/gone', '/del', '/mirrored']) {
-      await client.create(path, { data: '{"k": 1}' });
+      await client.create(path, '{"k": 1}');
     }
     await client.close();
   });

@@ -114,7 +114,7 @@ test('serve says where it listens, where its data is, which version it is and ho
 test('what was written before SIGTERM is there after a restart', async () => {
   const first = serve('--data', 'data');
   const one = await connect(String((await first.ready()).address));
-  await one.create('/kept', { data: 'x' });
+  await one.create('/kept', 'x');
   await one.close();
   first.child.kill('SIGTERM');
   expect((await first.ended).code).toBe(0);
@@ -420,7 +420,7 @@ test('a log that can not be written ends the server with a code, and says what i
   let acknowledged = 0n;
   try {
     for (let i = 0; i < 20; i++) {
-      await client.create(`/n${i}`, { data });
+      await client.create(`/n${i}`, data);
       acknowledged = client.lastZxid;
     }
   } catch {
@@ -595,7 +595,7 @@ test('SASL users, mutual TLS and the audit log work from a zoo.cfg, and no secre
   const sasl = digestMd5({ username: 'ann', password: 'canary-password' });
 
   const plain = await connect(String(address), { sasl });
-  await plain.create('/a', { acl: [{ perms: 31, id: { scheme: 'sasl', id: 'ann' } }] });
+  await plain.create('/a', '', { acl: [{ perms: 31, id: { scheme: 'sasl', id: 'ann' } }] });
   expect((await plain.whoAmI()).map(({ authScheme }) => authScheme)).toContain('sasl');
   await plain.close();
   const tls = {

@@ -11,7 +11,7 @@ const undo = (zk: ConsoleInTest, id: number) => zk.post('/api/audit/undo', { id 
 
 test('an import is taken back whole, or not at all', async () => {
   await using zk = await startConsoleInTest();
-  await zk.client.create('/to', { data: 'old' });
+  await zk.client.create('/to', 'old');
   const nodes = [
     { path: '', data: base64('new') },
     { path: '/a', data: base64('a') },
@@ -41,11 +41,11 @@ test('nothing is taken back of a node that was deleted since and made anew', asy
   await using zk = await startConsoleInTest();
   const anew = async (path: string, ...data: string[]) => {
     await zk.client.delete(path);
-    await zk.client.create(path, { data: data[0]! });
+    await zk.client.create(path, data[0]!);
     for (const one of data.slice(1)) await zk.client.set(path, one);
   };
   const nodes = [{ path: '', data: base64('i') }];
-  await zk.client.create('/set', { data: 'old' });
+  await zk.client.create('/set', 'old');
   const changes = [
     await zk.post('/api/node/create', { path: '/create', data: base64('c') }),
     await zk.post('/api/node/set', { path: '/set', data: base64('s'), version: 0 }),
@@ -67,9 +67,9 @@ test('nothing is taken back of a node that was deleted since and made anew', asy
 test('what a change came to before it failed is written down, and is taken back', async () => {
   await using zk = await startConsoleInTest();
   await zk.client.create('/to');
-  await zk.client.create('/to/ephemeral', { mode: 'ephemeral' });
-  await zk.client.create('/gone', { data: 'g' });
-  await zk.client.create('/kept/child', { parents: true });
+  await zk.client.create('/to/ephemeral', '', { mode: 'ephemeral' });
+  await zk.client.create('/gone', 'g');
+  await zk.client.create('/kept/child', '', { parents: true });
   const anyone = { scheme: 'world', id: 'anyone' };
   await zk.client.setAcl('/kept', [{ perms: permissions.all & ~permissions.delete, id: anyone }]);
   const nodes = ['/a', '/ephemeral/b'].map((path) => ({ path, data: base64('x') }));
@@ -138,13 +138,13 @@ test('who leaves while a change is made has made it whole, and can take it back'
 
 test('a delete that somebody has built on since is not half taken back', async () => {
   await using zk = await startConsoleInTest();
-  for (const name of ['a', 'b', 'c']) await zk.client.create(`/d/${name}`, { parents: true });
+  for (const name of ['a', 'b', 'c']) await zk.client.create(`/d/${name}`, '', { parents: true });
   const paths = ['/d/a', '/d/b', '/d/c'];
   await zk.post('/api/node/delete', { paths, confirm: '3', count: 3 });
   const { id, before } = await newest(zk);
   expect(textOf(before.data).split('\n')).toHaveLength(3);
 
-  await zk.client.create('/d/b', { data: 'another' });
+  await zk.client.create('/d/b', 'another');
 
   expect((await undo(zk, id)).status).toBe(409);
   expect(await zk.client.children('/d')).toEqual(['b']);
@@ -186,8 +186,8 @@ test('ACLs of a whole subtree want the name typed and the count known, and come 
 
 test('what a line of the shell changed has a before, an after and a way back', async () => {
   await using zk = await startConsoleInTest();
-  await zk.client.create('/s', { data: 'one' });
-  for (const name of ['x', 'y']) await zk.client.create(`/s/t/${name}`, { parents: true });
+  await zk.client.create('/s', 'one');
+  for (const name of ['x', 'y']) await zk.client.create(`/s/t/${name}`, '', { parents: true });
   const run = async (line: string, cwd = '/') => {
     const { json } = await zk.post('/api/shell', { line, cwd });
     expect([line, json.code, json.err]).toEqual([line, 0, expect.anything()]);
@@ -223,7 +223,7 @@ test('what a line of the shell changed has a before, an after and a way back', a
 test('a path is found by the letters of its names', async () => {
   await using zk = await startConsoleInTest();
   for (const path of ['/brokers/topics/orders', '/brokers/ids/1', '/config/brokers/2']) {
-    await zk.client.create(path, { parents: true });
+    await zk.client.create(path, '', { parents: true });
   }
   const like = async (text: string) =>
     (await zk.get(`/api/paths?text=${encodeURIComponent(text)}`)).json.paths;
@@ -264,9 +264,9 @@ test('a bench counts and times, leaves nothing behind and stands in the audit', 
 
 test('of a subtree that was deleted in part, that part is written down, and comes back', async () => {
   await using zk = await startConsoleInTest();
-  await zk.client.create('/big/line', { parents: true });
+  await zk.client.create('/big/line', '', { parents: true });
   const names = Array.from({ length: 600 }, (_, i) => `/big/line/n${String(i).padStart(3, '0')}`);
-  await Promise.all(names.map((path) => zk.client.create(path, { data: 'x' })));
+  await Promise.all(names.map((path) => zk.client.create(path, 'x')));
   const anyone = { scheme: 'world', id: 'anyone' };
   await zk.client.setAcl('/big', [{ perms: permissions.all & ~permissions.delete, id: anyone }]);
 
@@ -283,7 +283,7 @@ test('of a subtree that was deleted in part, that part is written down, and come
 
 test('an ACL that lets nobody read is set on all below, too, and comes back', async () => {
   await using zk = await startConsoleInTest();
-  await zk.client.create('/closed/below/deeper', { parents: true });
+  await zk.client.create('/closed/below/deeper', '', { parents: true });
   const paths = ['/closed', '/closed/below', '/closed/below/deeper'];
   const perms = () =>
     Promise.all(paths.map(async (path) => (await zk.client.getAcl(path)).acl[0]!.perms));

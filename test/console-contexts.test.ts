@@ -86,7 +86,7 @@ test('the page is told of the contexts, without their secrets, and looks at the 
 
 test('what was saved read-only stays so, by every route and by the shell, with --write or without', async () => {
   await using zk = await startPlaces();
-  await zk.there.create('/x', { data: 'as it was' });
+  await zk.there.create('/x', 'as it was');
   const session = (await zk.get('/api/session?context=kept')).json;
 
   expect(session).toMatchObject({
@@ -242,10 +242,10 @@ const asked = (more: object = {}) => ({
 });
 
 async function plantApp({ client }: Places): Promise<void> {
-  await client.create('/app', { data: 'top' });
-  await client.create('/app/a', { data: 'one' });
-  await client.create('/app/b', { data: 'two' });
-  await client.create('/app/alive', { mode: 'ephemeral' });
+  await client.create('/app', 'top');
+  await client.create('/app/a', 'one');
+  await client.create('/app/b', 'two');
+  await client.create('/app/alive', '', { mode: 'ephemeral' });
 }
 
 test('a copy is looked at, then made, told in the audit of the place it changed, and taken back', async () => {
@@ -283,8 +283,8 @@ test('a copy is looked at, then made, told in the audit of the place it changed,
 test('what differs is left alone, or overwritten once its name is typed; undo brings it back', async () => {
   await using zk = await startPlaces();
   await plantApp(zk);
-  await zk.there.create('/app', { data: 'top' });
-  await zk.there.create('/app/a', { data: 'theirs' });
+  await zk.there.create('/app', 'top');
+  await zk.there.create('/app/a', 'theirs');
   const text = async (path: string) => (await zk.there.get(path)).data?.toString();
   const copy = (body: object) => zk.post('/api/copy?context=other', asked(body));
   const counted = { create: 1, change: 1 };
@@ -348,7 +348,7 @@ test('several subtrees go below a path by their names; none goes into itself', a
 test('nothing is copied into a context that is kept read-only, but out of it', async () => {
   await using zk = await startPlaces();
   await plantApp(zk);
-  await zk.there.create('/app', { data: 'theirs' });
+  await zk.there.create('/app', 'theirs');
   const counted = { confirm: 'app', create: 9, change: 9 };
 
   const into = await zk.post('/api/copy?context=kept', { ...asked(), ...counted });

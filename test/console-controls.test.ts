@@ -8,10 +8,10 @@ import { type ConsoleInTest, startConsoleInTest, textOf } from './console-run.ts
 async function plantGroup({ client }: ConsoleInTest) {
   for (const partition of ['0', '1']) {
     const path = `/consumers/g/offsets/orders/${partition}`;
-    await client.create(path, { data: '10', parents: true });
+    await client.create(path, '10', { parents: true });
   }
-  await client.create('/consumers/g/owners/orders', { parents: true });
-  await client.create('/consumers/g/owners/orders/1', { data: 'me-0', mode: 'ephemeral' });
+  await client.create('/consumers/g/owners/orders', '', { parents: true });
+  await client.create('/consumers/g/owners/orders/1', 'me-0', { mode: 'ephemeral' });
 }
 
 const offsetAt = async ({ client }: ConsoleInTest, partition: number) =>
@@ -90,7 +90,7 @@ test('what a member reads again is not taken back under its feet', async () => {
   await plantGroup(zk);
   await zk.post('/api/groups/reset', { name: 'g', to: '3', dryRun: false, confirm: 'g' });
   const [entry] = (await zk.get('/api/audit')).json.entries;
-  await zk.client.create('/consumers/g/owners/orders/0', { data: 'me-0', mode: 'ephemeral' });
+  await zk.client.create('/consumers/g/owners/orders/0', 'me-0', { mode: 'ephemeral' });
 
   const refused = await zk.post('/api/audit/undo', { id: entry.id });
 
@@ -158,16 +158,17 @@ test('leaders are elected from the page once the topic is typed; a timeline tell
 
 test('a cluster that leaves ZooKeeper is told from one that stays', async () => {
   await using zk = await startConsoleInTest();
-  await zk.client.create('/brokers/topics/t', {
-    data: JSON.stringify({ version: 1, partitions: { 0: [1] } }),
-    parents: true,
-  });
+  await zk.client.create(
+    '/brokers/topics/t',
+    JSON.stringify({ version: 1, partitions: { 0: [1] } }),
+    { parents: true },
+  );
   expect((await zk.get('/api/kafka')).json).toMatchObject({
     found: 'zookeeper',
     isMigrating: false,
   });
 
-  await zk.client.create('/migration', { data: '{"version":0}' });
+  await zk.client.create('/migration', '{"version":0}');
 
   expect((await zk.get('/api/kafka')).json.isMigrating).toBe(true);
 });
@@ -175,11 +176,11 @@ test('a cluster that leaves ZooKeeper is told from one that stays', async () => 
 test('offsets that were changed before one was refused are written down, and come back', async () => {
   await using zk = await startConsoleInTest();
   for (const topic of ['first', 'second']) {
-    await zk.client.create(`/consumers/g/offsets/${topic}/0`, { data: '10', parents: true });
+    await zk.client.create(`/consumers/g/offsets/${topic}/0`, '10', { parents: true });
   }
   const closed = [{ perms: permissions.read, id: { scheme: 'world', id: 'anyone' } }];
   await zk.client.create('/consumers/g/owners');
-  await zk.client.create('/consumers/g/owners/second', { acl: closed });
+  await zk.client.create('/consumers/g/owners/second', '', { acl: closed });
   const offset = async () =>
     (await zk.client.get('/consumers/g/offsets/first/0').catch(() => null))?.data?.toString();
 

@@ -45,7 +45,7 @@ interface Entry {
 
 test('what a command line wrote is in the audit with before and after, and is taken back', async () => {
   await using zk = await start();
-  await zk.client.create('/app', { data: 'one' });
+  await zk.client.create('/app', 'one');
 
   expect(await zk.drover('set', '/app', 'two')).toBe(0);
   const [entry] = await zk.entries();
@@ -66,7 +66,7 @@ test('what a command line wrote is in the audit with before and after, and is ta
 
 test('a way back is refused once somebody else has changed what the command left', async () => {
   await using zk = await start();
-  await zk.client.create('/app', { data: 'one' });
+  await zk.client.create('/app', 'one');
   await zk.drover('set', '/app', 'two');
   const [entry] = await zk.entries();
   await zk.client.set('/app', 'three');
@@ -79,11 +79,11 @@ test('a way back is refused once somebody else has changed what the command left
 
 test('another node of the same name and version is not taken for the one that was written', async () => {
   await using zk = await start();
-  await zk.client.create('/app', { data: 'one' });
+  await zk.client.create('/app', 'one');
   await zk.drover('set', '/app', 'two');
   const [entry] = await zk.entries();
   await zk.client.delete('/app');
-  await zk.client.create('/app', { data: 'other' });
+  await zk.client.create('/app', 'other');
   await zk.client.set('/app', 'another');
 
   const answer = await zk.post('/api/audit/undo', { id: entry!.id });
@@ -94,8 +94,8 @@ test('another node of the same name and version is not taken for the one that wa
 
 test('a subtree that a command line deleted comes back whole', async () => {
   await using zk = await start();
-  await zk.client.create('/app/a/b', { data: 'deep', parents: true });
-  await zk.client.create('/app/c', { data: 'flat' });
+  await zk.client.create('/app/a/b', 'deep', { parents: true });
+  await zk.client.create('/app/c', 'flat');
 
   await zk.drover('deleteall', '/app');
   const [entry] = await zk.entries();
@@ -126,8 +126,7 @@ test('creates, ACLs and lines of a shell are noted each for themselves; reads ar
 
 test('data that not everybody may read, and hashes of passwords, never stand in the journal', async () => {
   await using zk = await start();
-  await zk.client.create('/secret', {
-    data: 'hush',
+  await zk.client.create('/secret', 'hush', {
     acl: [{ perms: 31, id: { scheme: 'ip', id: '127.0.0.1' } }],
   });
 

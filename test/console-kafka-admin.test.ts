@@ -7,7 +7,7 @@ const config = (values: Record<string, string>) => JSON.stringify({ version: 1, 
 
 test('settings of brokers, topics, users, clients and addresses are shown, and secrets never', async () => {
   await using zk = await startConsoleInTest();
-  const put = (path: string, data: string) => zk.client.create(path, { data, parents: true });
+  const put = (path: string, data: string) => zk.client.create(path, data, { parents: true });
   await put('/config/brokers/<default>', config({ 'log.cleaner.threads': '2' }));
   await put('/config/brokers/1', config({ 'listener.name.x.ssl.keystore.password': 'hush' }));
   await put('/config/topics/orders', config({ 'retention.ms': '1000' }));
@@ -42,7 +42,7 @@ test('settings of brokers, topics, users, clients and addresses are shown, and s
 test('a move is shown where it stands: in the topic, or asked for beside it', async () => {
   await using zk = await startConsoleInTest();
   const put = (path: string, value: object) =>
-    zk.client.create(path, { data: JSON.stringify(value), parents: true });
+    zk.client.create(path, JSON.stringify(value), { parents: true });
   await put('/brokers/topics/orders', {
     version: 3,
     topic_id: 'AAAAAAAAAAAAAAAAAAAAAA',
@@ -97,7 +97,7 @@ test('a change that comes while an answer is still kept is told of once more, wh
   const topic = (more: object) =>
     JSON.stringify({ version: 2, partitions: { 0: [1, 2] }, ...more });
   const none = topic({ adding_replicas: {}, removing_replicas: {} });
-  await zk.client.create('/brokers/topics/orders', { data: none, parents: true });
+  await zk.client.create('/brokers/topics/orders', none, { parents: true });
   expect((await zk.get('/api/kafka/moves')).json.total).toBe(0);
   await zk.client.set(
     '/brokers/topics/orders',

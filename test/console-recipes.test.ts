@@ -57,7 +57,7 @@ test('beside our own server terms come out of its logs, from before the console 
       await new Election(client, '/leader', { id }).lead(async () => {});
     }
     const secret = [{ perms: 31, id: { scheme: 'ip', id: '127.0.0.1' } }];
-    await client.create('/leader/latch-', { mode: 'ephemeralSequential', data: 'x', acl: secret });
+    await client.create('/leader/latch-', 'x', { mode: 'ephemeralSequential', acl: secret });
     const context = { commands, environment: {} } as unknown as Context;
     const options = { port: 0, write: false, say() {} };
     await using running = await openServerConsole(context, server, options);

@@ -113,7 +113,7 @@ describe('other sites', () => {
   let csrf: string;
   beforeAll(async () => {
     zk = await startConsoleInTest();
-    await zk.client.create('/kept', { data: 'kept' });
+    await zk.client.create('/kept', 'kept');
     csrf = (await zk.get('/api/session')).json.csrf;
   });
   afterAll(() => zk[Symbol.asyncDispose]());
@@ -287,7 +287,7 @@ describe('fewer rights', () => {
   let zk: ConsoleInTest;
   beforeAll(async () => {
     zk = await startConsoleInTest({ token, viewToken });
-    await zk.client.create('/kept', { data: 'kept' });
+    await zk.client.create('/kept', 'kept');
   });
   afterAll(() => zk[Symbol.asyncDispose]());
 
@@ -399,7 +399,7 @@ describe('fewer rights', () => {
 
   test('a console without --write makes no editor of anybody', async () => {
     await using other = await startConsoleInTest({ write: false });
-    await other.client.create('/kept', { data: 'kept' });
+    await other.client.create('/kept', 'kept');
     const before = await treeOf(other);
 
     expect((await other.get('/api/session')).json).toMatchObject({
@@ -436,7 +436,7 @@ describe('hostile nodes', () => {
     await using zk = await startConsoleInTest();
     for (const name of hostile) {
       const acl = [{ perms: 31, id: { scheme: 'world', id: 'anyone' } }];
-      await zk.client.create(`/h/${name}`, { data: name, acl, parents: true });
+      await zk.client.create(`/h/${name}`, name, { acl, parents: true });
     }
 
     const page = await zk.get('/api/children?path=/h&limit=500');
@@ -578,7 +578,7 @@ describe('hostile nodes', () => {
 
   test('no filter of a user is ever a pattern', async () => {
     await using zk = await startConsoleInTest();
-    await zk.client.create('/f/a.b(c)+', { parents: true });
+    await zk.client.create('/f/a.b(c)+', '', { parents: true });
 
     for (const [filter, count] of [
       ['.*', 0],
@@ -733,7 +733,7 @@ test('a large node of children is served by the page, and nothing asks for all t
 test('no secret is in any answer, event, audit line or word on the terminal', async () => {
   await using zk = await startConsoleInTest({ token, viewToken });
   await zk.client.addAuth('digest', 'user:canary-password');
-  await zk.client.create('/mine', { acl: [{ perms: 31, id: { scheme: 'auth', id: '' } }] });
+  await zk.client.create('/mine', '', { acl: [{ perms: 31, id: { scheme: 'auth', id: '' } }] });
   const headers = { authorization: `Bearer ${token}` };
   const texts: string[] = [];
   const keep = async (answer: Promise<{ text: string; headers: object }>) => {

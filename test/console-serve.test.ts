@@ -60,10 +60,10 @@ test('the life of a node is told out of the logs, without what its ACL hides', a
   const dataDir = mkdtempSync(join(tmpdir(), 'drover-console-'));
   try {
     await using zk = await startBoth({ dataDir });
-    await zk.client.create('/told', { data: 'one' });
+    await zk.client.create('/told', 'one');
     await zk.client.set('/told', 'two');
     const acl = [{ perms: 31, id: { scheme: 'digest', id: 'me:hash' } }];
-    await zk.client.create('/secret', { data: 'canary-4711', acl });
+    await zk.client.create('/secret', 'canary-4711', { acl });
 
     const { entries } = await zk.get('/api/history?path=/told');
     const secret = await zk.get('/api/history?path=/secret');
@@ -84,9 +84,9 @@ test('who was in sync is told out of the logs, from before the console too', asy
     const state = (isr: number[]) =>
       JSON.stringify({ controller_epoch: 1, leader: 1, version: 1, leader_epoch: 0, isr });
     const topic = JSON.stringify({ version: 1, partitions: { 0: [1, 2] } });
-    await zk.client.create('/brokers/topics/t', { data: topic, parents: true });
+    await zk.client.create('/brokers/topics/t', topic, { parents: true });
     const path = '/brokers/topics/t/partitions/0/state';
-    await zk.client.create(path, { data: state([1, 2]), parents: true });
+    await zk.client.create(path, state([1, 2]), { parents: true });
     for (const isr of [[1], [1, 2]]) await zk.client.set(path, state(isr));
 
     const { from, states } = await zk.get('/api/kafka/timeline?name=t&partition=0');
@@ -100,7 +100,7 @@ test('who was in sync is told out of the logs, from before the console too', asy
 
 test('every column is known, whatever the whitelist of words', async () => {
   await using zk = await startBoth();
-  await zk.client.create('/x', { mode: 'ephemeral' });
+  await zk.client.create('/x', '', { mode: 'ephemeral' });
 
   const { servers, quorum } = await zk.get('/api/overview');
   expect(servers).toMatchObject([{ role: 'standalone', isBrief: false, ephemerals: 1 }]);

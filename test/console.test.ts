@@ -20,7 +20,7 @@ import {
 test('children come page by page, with their Stats, sorted and filtered', async () => {
   await using zk = await startConsoleInTest();
   for (const name of ['pear', 'Apple', 'plum'])
-    await zk.client.create(`/fruit/${name}`, { parents: true });
+    await zk.client.create(`/fruit/${name}`, '', { parents: true });
 
   const all = (await zk.get('/api/children?path=/fruit&limit=2')).json;
   const rest = (await zk.get('/api/children?path=/fruit&limit=2&offset=2')).json;
@@ -38,7 +38,7 @@ test('children come page by page, with their Stats, sorted and filtered', async 
 
 test('a list of children is new as soon as the node has others', async () => {
   await using zk = await startConsoleInTest();
-  await zk.client.create('/few/a', { parents: true });
+  await zk.client.create('/few/a', '', { parents: true });
   await zk.get('/api/children?path=/few');
 
   await zk.client.create('/few/b');
@@ -59,7 +59,7 @@ test('data is shown for what it is, and gzip is unpacked up to a limit', async (
     ['gzip',   gzipSync('inside'),                     'gzip'],
     ['bomb',   bomb,                                   'gzip'],
   ];
-  for (const [name, data] of table) await zk.client.create(`/${name}`, { data });
+  for (const [name, data] of table) await zk.client.create(`/${name}`, data);
 
   for (const [name, data, encoding] of table) {
     const { json } = await zk.get(`/api/node?path=/${name}`);
@@ -84,9 +84,9 @@ test('what is not there is 404, and says so', async () => {
 
 test('a search looks at names, data and owners', async () => {
   await using zk = await startConsoleInTest();
-  await zk.client.create('/x/Needle', { parents: true });
-  await zk.client.create('/x/other', { data: 'a needle in it' });
-  await zk.client.create('/x/mine', { mode: 'ephemeral' });
+  await zk.client.create('/x/Needle', '', { parents: true });
+  await zk.client.create('/x/other', 'a needle in it');
+  await zk.client.create('/x/mine', '', { mode: 'ephemeral' });
   const session = `0x${zk.client.sessionId!.toString(16)}`;
   const find = async (query: string) =>
     (await zk.get(`/api/find?path=/&${query}`)).json.matches.map(
@@ -100,8 +100,8 @@ test('a search looks at names, data and owners', async () => {
 
 test('a search goes around what it may not see, and says that there may be more', async () => {
   await using zk = await startConsoleInTest();
-  await zk.client.create('/app/closed/needle', { parents: true });
-  await zk.client.create('/app/open/needle', { parents: true, data: 'thread' });
+  await zk.client.create('/app/closed/needle', '', { parents: true });
+  await zk.client.create('/app/open/needle', 'thread', { parents: true });
   await zk.client.setAcl('/app/closed', [
     { perms: permissions.admin, id: { scheme: 'world', id: 'anyone' } },
   ]);
@@ -117,7 +117,7 @@ test('a search goes around what it may not see, and says that there may be more'
 
 test('a change needs the version that was read, and can be taken back until somebody else writes', async () => {
   await using zk = await startConsoleInTest();
-  await zk.client.create('/doc', { data: 'one' });
+  await zk.client.create('/doc', 'one');
 
   const set = await zk.post('/api/node/set', { path: '/doc', data: base64('two'), version: 0 });
   const late = await zk.post('/api/node/set', { path: '/doc', data: base64('late'), version: 0 });
@@ -140,7 +140,7 @@ test('a change needs the version that was read, and can be taken back until some
 
 test('each change is one line on the terminal, its undo another', async () => {
   await using zk = await startConsoleInTest();
-  await zk.client.create('/a', { data: 'one' });
+  await zk.client.create('/a', 'one');
 
   await zk.post('/api/node/set', { path: '/a', data: base64('two'), version: 0 });
   await zk.post('/api/audit/undo', { id: 1 });
@@ -153,7 +153,7 @@ test('each change is one line on the terminal, its undo another', async () => {
 
 test('undo refuses once somebody else has written', async () => {
   await using zk = await startConsoleInTest();
-  await zk.client.create('/doc', { data: 'one' });
+  await zk.client.create('/doc', 'one');
   const set = await zk.post('/api/node/set', { path: '/doc', data: base64('two'), version: 0 });
 
   await zk.client.set('/doc', 'theirs');
@@ -166,7 +166,7 @@ test('undo refuses once somebody else has written', async () => {
 test('a delete wants the name typed and the count that was shown, and can be taken back', async () => {
   await using zk = await startConsoleInTest();
   for (const name of ['a', 'b/c']) {
-    await zk.client.create(`/gone/${name}`, { data: name, parents: true });
+    await zk.client.create(`/gone/${name}`, name, { parents: true });
   }
 
   const preview = (await zk.post('/api/node/delete-preview', { paths: ['/gone'] })).json;
@@ -206,7 +206,7 @@ test('ACLs are edited without ever showing a hash', async () => {
     { perms: 31, id: { scheme: 'world', id: 'anyone' } },
     { perms: 1, id: { scheme: 'digest', id: hash } },
   ];
-  await zk.client.create('/guarded', { acl });
+  await zk.client.create('/guarded', '', { acl });
 
   const node = await zk.get('/api/node?path=/guarded');
   expect(node.text).not.toContain('InIHSb7');
@@ -222,7 +222,7 @@ test('ACLs are edited without ever showing a hash', async () => {
 
 test('what was exported is imported elsewhere, after a dry run', async () => {
   await using zk = await startConsoleInTest();
-  await zk.client.create('/from/a/b', { data: 'deep', parents: true });
+  await zk.client.create('/from/a/b', 'deep', { parents: true });
   const { nodes } = (await zk.get('/api/export?path=/from')).json;
   const ask = async (body: object) =>
     (await zk.post('/api/import', { path: '/to', nodes, ...body })).json;
@@ -340,7 +340,7 @@ test('a lost session is told, and a new one has its watch', async () => {
 
 test('the shell runs what is allowed and nothing that leaves ZooKeeper', async () => {
   await using zk = await startConsoleInTest();
-  await zk.client.create('/a/b', { parents: true });
+  await zk.client.create('/a/b', '', { parents: true });
   const run = async (line: string, cwd = '/') => (await zk.post('/api/shell', { line, cwd })).json;
 
   expect(await run('ls /a')).toMatchObject({ code: 0, out: '[b]\n' });
@@ -382,7 +382,7 @@ test('the shell runs what is allowed and nothing that leaves ZooKeeper', async (
 
 test('sessions and watches are shown as servers tell them, with the console marked', async () => {
   await using zk = await startConsoleInTest();
-  await zk.client.create('/eph', { mode: 'ephemeral' });
+  await zk.client.create('/eph', '', { mode: 'ephemeral' });
   await zk.client.get('/eph', { watch: () => {} });
   const session = `0x${zk.client.sessionId!.toString(16)}`;
 
@@ -400,8 +400,8 @@ test('locks, elections and a deadlock are found by their names', async () => {
   await using zk = await startConsoleInTest();
   const other = await (await import('../src/client/index.ts')).connect(zk.server.address);
   const make = (client: typeof other, path: string) =>
-    client.create(path, { mode: 'ephemeralSequential', parents: true, data: 'me' });
-  await zk.client.create('/locks-of/a', { parents: true });
+    client.create(path, 'me', { mode: 'ephemeralSequential', parents: true });
+  await zk.client.create('/locks-of/a', '', { parents: true });
   await zk.client.create('/locks-of/b');
   await zk.client.create('/leader');
   await make(zk.client, '/locks-of/a/lock-');
@@ -549,7 +549,7 @@ test('an aligned group is paused, let on by steps and let go, each written down 
     ...{ version: 1, epoch: '1', limit: 600_000, rule, cut: null, finished: false, moved_ms: 0 },
   });
   const rule = { mode: 'period', step_ms: 60_000, look_ahead: 0 };
-  await zk.client.create('/align/replay/limit', { data: JSON.stringify(limit(rule)) });
+  await zk.client.create('/align/replay/limit', JSON.stringify(limit(rule)));
   /** As a leader does. */
   const lead = async () => {
     const { data } = await zk.client.get('/align/replay/config');

@@ -60,7 +60,7 @@ for (const [name, data] of [
   ['bytes', Buffer.alloc(megabyte, Buffer.from([0, 255, 7, 128]))],
   ['zipped', gzipSync(Buffer.alloc(megabyte, 'line of text\n'))],
 ] as const) {
-  await client.create(`/large/${name}`, { data });
+  await client.create(`/large/${name}`, data);
 }
 await client.close();
 process.on('disconnect', () => process.exit());

@@ -151,7 +151,7 @@ test('dump shows sessions by their end, and ephemeral nodes by their owner', asy
   await using server = await start();
   const client = await connect(server.address);
   const hex = `0x${client.sessionId!.toString(16)}`;
-  await client.create('/e', { mode: 'ephemeral' });
+  await client.create('/e', '', { mode: 'ephemeral' });
 
   const dump = await ask(server.port, 'dump');
   await client.close();
@@ -224,7 +224,7 @@ test('lists tell a path in full, and JSON as the text that it is', async () => {
   await using server = await start();
   const client = await connect(server.address);
   const path = `/${'long'.repeat(100)}\u202e${'er'.repeat(100)}`;
-  await client.create(path, { mode: 'ephemeral' });
+  await client.create(path, '', { mode: 'ephemeral' });
   await client.exists(path, { watch: () => {} });
   const shown = path.replace('\u202e', '\\u202e');
 
@@ -347,7 +347,7 @@ test('a snapshot comes over the admin server, to who may do everything, and is a
     const client = await connect(server.address, {
       auth: [{ scheme: 'digest', auth: 'super:test' }],
     });
-    await client.create('/kept', { data: 'x'.repeat(300_000) });
+    await client.create('/kept', 'x'.repeat(300_000));
     await client.setAcl('/', [{ perms: 1, id: { scheme: 'world', id: 'anyone' } }]);
     await client.close();
     const zxid = `0x${server.engine.lastZxid.toString(16)}`;
@@ -652,9 +652,9 @@ test('limits and usage of quotas are summed up by the first name of their paths'
   const client = await connect(server.address);
   const limit = async (path: string, limits: string) => {
     const at = `/zookeeper/quota${path}`;
-    await client.create(at, { parents: true });
-    await client.create(`${at}/zookeeper_limits`, { data: limits });
-    await client.create(`${at}/zookeeper_stats`, { data: 'count=1,bytes=0' });
+    await client.create(at, '', { parents: true });
+    await client.create(`${at}/zookeeper_limits`, limits);
+    await client.create(`${at}/zookeeper_stats`, 'count=1,bytes=0');
   };
   await client.create('/a');
   for (const path of ['/a/b', '/a/c', '/c']) await client.create(path);
@@ -733,7 +733,7 @@ test('the audit log has a line for each change, in the words of Apache', async (
   });
   const session = `session=0x${client.sessionId!.toString(16)}`;
   await client.create('/a');
-  await client.create('/a/e', { mode: 'ephemeral' });
+  await client.create('/a/e', '', { mode: 'ephemeral' });
   await client.set('/a', 'secret-data');
   await client.setAcl('/a', [{ perms: 31, id: { scheme: 'auth', id: '' } }]);
   await client.delete('/none').catch(() => {});
@@ -955,7 +955,9 @@ test('the owner of the super certificate may do everything', async () => {
   await using server = await start({ tls, extraSchemes: ['x509'], x509SuperUser: subject });
   const client = await connect(server.address, options);
 
-  await client.create('/closed', { acl: [{ perms: 0, id: { scheme: 'world', id: 'anyone' } }] });
+  await client.create('/closed', '', {
+    acl: [{ perms: 0, id: { scheme: 'world', id: 'anyone' } }],
+  });
   await client.set('/closed', 'x');
 
   expect((await client.get('/closed')).data?.toString()).toBe('x');

@@ -139,7 +139,7 @@ async function change(
     const data = formatRule(rule);
     if (before !== null && formatRule(before) === data) return rule;
     try {
-      if (node === null) await client.create(config, { data });
+      if (node === null) await client.create(config, data);
       else await client.set(config, data, { version: node.stat.version });
       return rule;
     } catch (error) {

@@ -62,7 +62,7 @@ export async function writeParts(
   await ensurePath(client, folder);
   for (const [i, data] of parts.entries()) {
     try {
-      await client.create(partPath(folder, i), { data });
+      await client.create(partPath(folder, i), data);
     } catch (error) {
       if (!isZkError(error, 'NODE_EXISTS')) throw error;
       await client.set(partPath(folder, i), data); // of an attempt before: our epoch is in its name

@@ -65,11 +65,15 @@ const triesMax = 10;
 async function writeOne(client: Client, path: string, data: string): Promise<void> {
   for (let tries = 1; ; tries++) {
     const stat = await client.exists(path);
-    const create = { op: 'create', path, data, mode: 'ephemeral' } as const;
+    const mode = 'ephemeral';
     try {
-      if (stat === null) await client.create(path, create);
+      if (stat === null) await client.create(path, data, { mode });
       else if (stat.ephemeralOwner === client.sessionId) await client.set(path, data);
-      else await client.multi([{ op: 'delete', path, version: stat.version }, create]);
+      else
+        await client.multi([
+          { op: 'delete', path, version: stat.version },
+          { op: 'create', path, data, mode },
+        ]);
       return;
     } catch (error) {
       const isRace = ['NO_NODE', 'NODE_EXISTS', 'BAD_VERSION'].some((code) =>

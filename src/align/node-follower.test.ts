@@ -9,7 +9,7 @@ test('a node that goes and comes again while the list of all is read is followed
   await using witness = await connect(server.address);
   await using client = await connect(server.address);
   await witness.create('/members');
-  await witness.create('/members/a', { data: 'old' });
+  await witness.create('/members/a', 'old');
   let held: Promise<void> | undefined;
   const missed = deferred();
   const slow = new Proxy(client, {
@@ -43,7 +43,7 @@ test('a node that goes and comes again while the list of all is read is followed
   held = letGo.promise;
   await witness.delete('/members/a');
   await missed.promise;
-  await witness.create('/members/a', { data: 'new' });
+  await witness.create('/members/a', 'new');
   letGo.resolve();
 
   await expect.poll(() => seen.at(-1)).toBe('new');

@@ -34,7 +34,7 @@ export async function prepareGroup(
 /** The rule that is stored counts for more than the one that a member brings. */
 async function createRule(client: AlignClient, paths: AlignPaths, rule: Rule): Promise<void> {
   try {
-    await client.create(paths.config, { data: formatRule(rule) });
+    await client.create(paths.config, formatRule(rule));
   } catch (error) {
     if (!isZkError(error, 'NODE_EXISTS')) throw error;
   }

@@ -135,7 +135,7 @@ export class Reporter {
         await this.#client.set(path, data);
       } catch (error) {
         if (!isZkError(error, 'NO_NODE')) throw error;
-        await this.#client.create(path, { mode: 'ephemeral', data });
+        await this.#client.create(path, data, { mode: 'ephemeral' });
       }
     }
     while (made.parts > more.length + 1) {
@@ -152,7 +152,7 @@ export class Reporter {
     const [first, ...more] = this.#content();
     let stat: StatView | null;
     try {
-      ({ stat } = await this.#client.create(path, { mode: 'ephemeral', data: first! }));
+      ({ stat } = await this.#client.create(path, first!, { mode: 'ephemeral' }));
     } catch (error) {
       if (isZkError(error, 'NO_NODE')) {
         await ensurePath(this.#client, folder);

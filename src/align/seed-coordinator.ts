@@ -264,7 +264,7 @@ export class SeedCoordinator implements PeriodCoordinator {
 
   async #make(path: string, data = ''): Promise<void> {
     try {
-      await this.#client.create(path, { parents: true, data });
+      await this.#client.create(path, data, { parents: true });
     } catch (error) {
       if (!isZkError(error, 'NODE_EXISTS')) throw error;
     }
@@ -313,9 +313,9 @@ export class SeedCoordinator implements PeriodCoordinator {
     const found = await this.#owned(leader);
     this.#place =
       found ??
-      (await this.#client.create(`${leader}/electing`, { mode: 'ephemeralSequential' })).path.slice(
-        leader.length + 1,
-      );
+      (
+        await this.#client.create(`${leader}/electing`, '', { mode: 'ephemeralSequential' })
+      ).path.slice(leader.length + 1);
   }
 
   async #owned(leader: string): Promise<string | undefined> {

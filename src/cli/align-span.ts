@@ -40,7 +40,7 @@ export async function writeSpan(client: Client, group: string, span: Span): Prom
   const path = spanPath(group);
   const data = JSON.stringify({ version: 1, start: span.startMs, end: span.endMs });
   try {
-    await client.create(path, { data, parents: true });
+    await client.create(path, data, { parents: true });
   } catch (error) {
     if (!isZkError(error, 'NODE_EXISTS')) throw error;
     await client.set(path, data);

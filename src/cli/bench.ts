@@ -36,10 +36,10 @@ export async function bench(
   const data = randomBytes(bytes);
   const results: Result[] = [];
   const keeper = await context.client();
-  await keeper.create(root, { signal });
+  await keeper.create(root, '', { signal });
   try {
     for (let i = 0; i < sessions; i++) clients.push(await context.connect());
-    for (const [i] of clients.entries()) await keeper.create(`${root}/n${i}`, { data, signal });
+    for (const [i] of clients.entries()) await keeper.create(`${root}/n${i}`, data, { signal });
     for (const kind of only === undefined ? kinds : [only]) {
       output.status(`${kind} for ${seconds} s`);
       const result = await run(kind, clients, { root, data, inFlight, seconds, signal });
@@ -79,7 +79,7 @@ async function run(kind: Kind, clients: readonly Client[], asked: Run): Promise<
   const one = (client: Client, path: string): Promise<unknown> => {
     if (kind === 'get') return client.get(path, { signal });
     if (kind === 'set') return client.set(path, data, { signal });
-    return client.create(`${path}/c${made++}`, { data, signal });
+    return client.create(`${path}/c${made++}`, data, { signal });
   };
   const worker = async (client: Client, path: string) => {
     while (performance.now() < endMs) {

@@ -37,7 +37,7 @@ class Fake {
 }
 
 const register = (client: Client, endpoint: string) =>
-  client.create('/brokers/ids/1', { data: broker(endpoint), mode: 'ephemeral', parents: true });
+  client.create('/brokers/ids/1', broker(endpoint), { mode: 'ephemeral', parents: true });
 
 test('the brokers that stand in ZooKeeper are asked, once somebody wants to know', async () => {
   await using server = await startTestServer();

@@ -60,7 +60,7 @@ export class ConsoleDemo {
       );
     }
     for (const [path, data] of Object.entries(settings)) {
-      await first.create(path, { data, parents: true });
+      await first.create(path, data, { parents: true });
     }
     const cast = await Cast.gather(this.#address, (error) => this.#trouble(error));
     this.#cast = cast;

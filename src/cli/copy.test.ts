@@ -11,8 +11,8 @@ const { signal } = new AbortController();
 async function copiedOnto(data: string | null) {
   await using server = await startTestServer();
   await using client = await connect(server.address);
-  await client.create('/from', { data: 'top' });
-  await client.create('/to', { data });
+  await client.create('/from', 'top');
+  await client.create('/to', data);
   const source = { name: '/from', root: '/from', nodes: () => readTree(client, '/from') };
   const copy = new Copy(source, new ZkTarget(client, '/to'), {
     signal,

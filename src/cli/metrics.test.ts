@@ -24,7 +24,7 @@ test('what Apache has by namespace has the label that it has there', async () =>
   await using server = await startServer({ port: 0, inMemory: true });
   const client = await connect(server.address);
   await client.create('/zookeeper/quota/a');
-  await client.create('/zookeeper/quota/a/zookeeper_limits', { data: 'count=5,bytes=-1' });
+  await client.create('/zookeeper/quota/a/zookeeper_limits', 'count=5,bytes=-1');
   await client.close();
   await withMetrics(server, async (url) => {
     const text = await (await fetch(url)).text();

@@ -34,11 +34,12 @@ export function foundNote(
 }
 
 export function createdNote(
-  { data = null, acl = openAcl, mode }: { data?: DataInput; acl?: readonly Acl[]; mode?: string },
+  data: DataInput | undefined,
+  { acl = openAcl, mode }: { acl?: readonly Acl[]; mode?: string },
   stat: StatView | null,
 ): NodeNote {
   return {
-    ...(mayKeep(acl) && { data: textOf(data) }),
+    ...(mayKeep(acl) && { data: textOf(data ?? null) }),
     version: 0,
     ...aclNote(acl),
     aclVersion: 0,

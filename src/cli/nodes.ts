@@ -286,8 +286,7 @@ export async function create(context: Context, args: Args, options: OptionValues
   const data = await dataOf(context, text, options);
   const { output, signal } = context;
   const client = await context.client();
-  const created = await client.create(path, {
-    data,
+  const created = await client.create(path, data, {
     mode,
     signal,
     ...(acl && { acl }),

@@ -133,8 +133,8 @@ export async function setQuota(
     const before = await trackAt(client, limitPath, signal);
     const quota = { ...(before ?? none), ...wanted };
     if (before === null) {
-      await client.create(limitPath, { data: trackText(quota), parents: true, signal });
-      await client.create(statPath, { data: trackText({ count: 0n, bytes: 0n }), signal });
+      await client.create(limitPath, trackText(quota), { parents: true, signal });
+      await client.create(statPath, trackText({ count: 0n, bytes: 0n }), { signal });
     } else {
       await client.set(limitPath, trackText(quota), { signal });
     }

@@ -105,7 +105,7 @@ test('what is not there is NO_NODE, for every walk', async () => {
 
 test('what may not be read is told, or is an error', async () => {
   const nobody = [{ perms: 31, id: { scheme: 'digest', id: 'x:y' } }];
-  await client.create('/t/hidden', { acl: nobody });
+  await client.create('/t/hidden', '', { acl: nobody });
   const refused: string[] = [];
   const paths: string[] = [];
 

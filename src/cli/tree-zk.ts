@@ -122,8 +122,7 @@ export class ZkTarget {
   async create(node: TreeNode): Promise<void> {
     const path = joined(this.root, node.path);
     const acl = await this.#aclFor(node);
-    await this.client.create(path, {
-      data: node.data,
+    await this.client.create(path, node.data, {
       mode: node.mode === 'ephemeral' ? 'persistent' : node.mode,
       ...(node.mode === 'persistentTtl' && node.ttlMs !== undefined ? { ttlMs: node.ttlMs } : {}),
       ...(acl ? { acl } : {}),

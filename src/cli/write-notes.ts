@@ -83,10 +83,14 @@ export class NotingClient extends Client {
     this.#notes = notes;
   }
 
-  override async create(path: string, options: CreateOptions = {}): Promise<Created> {
-    if (options.parents) return super.create(path, options); // comes back here for each that it makes
-    const created = await this.#noting('create', path, () => super.create(path, options));
-    const after = createdNote(options, created.stat);
+  override async create(
+    path: string,
+    data?: DataInput,
+    options: CreateOptions = {},
+  ): Promise<Created> {
+    if (options.parents) return super.create(path, data, options); // comes back here for each that it makes
+    const created = await this.#noting('create', path, () => super.create(path, data, options));
+    const after = createdNote(data, options, created.stat);
     this.#add({ op: 'create', path: created.path, before: null, after });
     return created;
   }
@@ -147,7 +151,7 @@ export class NotingClient extends Client {
       const before = looks.get(i);
       if (op.op === 'create') {
         const { path, stat } = result as MultiCreated;
-        this.#add({ op: 'create', path, before: null, after: createdNote(op, stat) });
+        this.#add({ op: 'create', path, before: null, after: createdNote(op.data, op, stat) });
       } else if (op.op === 'set') {
         this.#add({ op: 'set', path: op.path, ...setNotes(before, op.data, result as StatView) });
       } else this.#add({ op: 'delete', path: op.path, ...seen('before', before), after: null });

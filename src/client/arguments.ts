@@ -53,7 +53,7 @@ export function checkData(data: unknown): Buffer | null {
   if (data instanceof Uint8Array) return Buffer.from(data.buffer, data.byteOffset, data.byteLength);
   throw new ArgumentError(
     'data',
-    `a Uint8Array, a string or null is wanted, not ${describe(data)}; encode it first, for example with JSON.stringify`,
+    `must be a Uint8Array, a string or null, got ${describe(data)}. Encode it first, for example with JSON.stringify`,
   );
 }
 

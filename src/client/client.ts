@@ -61,7 +61,8 @@ import {
 import { type WatchOptions, WatchStream } from './watch-stream.ts';
 import type { Listener } from './watches.ts';
 
-export interface CreateOptions extends CreateInput, CallOptions {
+/** What `create` takes besides path and data. */
+export interface CreateOptions extends Omit<CreateInput, 'data'>, CallOptions {
   /** Make missing parents too, as persistent nodes with the same ACL. */
   readonly parents?: boolean;
 }
@@ -226,9 +227,14 @@ export class Client extends EventEmitter<ClientEvents> {
 
   // ── nodes ─────────────────────────────────────────────────────────────────────────────────────
 
-  async create(path: string, options: CreateOptions = {}): Promise<Created> {
-    const part = createPart(path, options, this.#toServer);
-    if (options.parents) return createWithParents(this, path, options);
+  /**
+   * Creates a node. Without `data` the node is empty; `null` makes a node with no data at all.
+   *
+   * @throws ZkError `NODE_EXISTS` when the path is taken, `NO_NODE` when its parent is missing.
+   */
+  async create(path: string, data?: DataInput, options: CreateOptions = {}): Promise<Created> {
+    const part = createPart(path, data, options, this.#toServer);
+    if (options.parents) return createWithParents(this, path, data, options);
     const response = await this.#core.call(part.op, part.request as never, path, options);
     return { path: this.#core.toClient(response.path), stat: response.stat as StatView };
   }
@@ -237,8 +243,12 @@ export class Client extends EventEmitter<ClientEvents> {
    * As `create`, with a mark in the name by which a node whose reply was lost is found again, so
    * that it is made once: `_c_<uuid>-name`, as Curator does.
    */
-  createProtected(path: string, options: ProtectedOptions = {}): Promise<Created> {
-    return createProtected(this, path, options, this.#core.clock);
+  createProtected(
+    path: string,
+    data?: DataInput,
+    options: ProtectedOptions = {},
+  ): Promise<Created> {
+    return createProtected(this, path, data, options, this.#core.clock);
   }
 
   async delete(path: string, options: VersionOptions = {}): Promise<void> {

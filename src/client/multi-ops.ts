@@ -112,7 +112,8 @@ type Part<N extends MultiPart['op']> = Extract<MultiPart, { op: N }>;
 /** A create as it goes out: the op that the mode asks for, and its request. */
 export function createPart(
   path: string,
-  input: CreateInput,
+  data: DataInput | undefined,
+  input: Omit<CreateInput, 'data'>,
   toServer: (path: string) => string,
 ): Part<'create2'> | Part<'createContainer'> | Part<'createTTL'> {
   const name = input.mode ?? 'persistent';
@@ -137,7 +138,7 @@ export function createPart(
   const isRoot = mode.sequential && path === '/' && full !== '/';
   const request = {
     path: isRoot ? `${full}/` : full,
-    data: checkData(input.data),
+    data: checkData(data),
     acl: checkAcl(input.acl),
     flags: mode.flags,
   };
@@ -148,7 +149,7 @@ export function createPart(
 export function multiPart(op: MultiOp, toServer: (path: string) => string): MultiPart {
   switch (op?.op) {
     case 'create':
-      return createPart(op.path, op, toServer);
+      return createPart(op.path, op.data, op, toServer);
     case 'delete':
       checkPath(op.path);
       return {

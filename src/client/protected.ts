@@ -21,6 +21,7 @@ import {
   ZkError,
 } from '../protocol/index.ts';
 import { Backoff, type Clock, pause, unbounded } from '../support/index.ts';
+import type { DataInput } from './arguments.ts';
 import type { Client, CreateOptions, VersionOptions } from './client.ts';
 import type { CallOptions } from './core.ts';
 import { type Created, createPart } from './multi-ops.ts';
@@ -41,10 +42,11 @@ export function unmarked(name: string): string {
 export async function createProtected(
   client: Client,
   path: string,
+  data: DataInput | undefined,
   { retries = 10, ...options }: ProtectedOptions,
   clock: Clock,
 ): Promise<Created> {
-  createPart(path, options, (it) => it); // what cannot be sent is refused as the caller wrote it
+  createPart(path, data, options, (it) => it); // what cannot be sent is refused as the caller wrote it
   const mark = `_c_${randomUUID()}-`;
   const parent = parentOf(path) ?? '/';
   const marked = childOf(parent, mark + nameOf(path));
@@ -53,7 +55,7 @@ export async function createProtected(
   try {
     for (let tries = 0; ; tries++) {
       try {
-        return await client.create(marked, options);
+        return await client.create(marked, data, options);
       } catch (error) {
         if (!isZkError(error) || !error.outcomeUnknown || tries >= retries) throw error;
       }

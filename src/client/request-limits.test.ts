@@ -73,7 +73,7 @@ test('longer replies can be taken than requests are sent', async () => {
   const name = 'n'.repeat(1_000);
   await Promise.all(Array.from({ length: 1_200 }, (_, i) => client.create(`/${name}${i}`)));
 
-  await expect(client.create('/big', { data: Buffer.alloc(frameBytesMax) })).rejects.toMatchObject({
+  await expect(client.create('/big', Buffer.alloc(frameBytesMax))).rejects.toMatchObject({
     code: 'BAD_ARGUMENTS',
     message: expect.stringContaining(`servers take ${frameBytesMax} at most`),
   });

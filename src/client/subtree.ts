@@ -10,6 +10,7 @@ import {
   type StatView,
   ZkError,
 } from '../protocol/index.ts';
+import type { DataInput } from './arguments.ts';
 import type { Client, CreateOptions } from './client.ts';
 import type { CallOptions } from './core.ts';
 import type { Created } from './multi-ops.ts';
@@ -22,6 +23,7 @@ const roundsMax = 10;
 export async function createWithParents(
   client: Client,
   path: string,
+  data: DataInput | undefined,
   { parents: _, ...options }: CreateOptions,
 ): Promise<Created> {
   const { signal, timeoutMs, acl } = options;
@@ -33,14 +35,14 @@ export async function createWithParents(
   // Bounded by how often somebody else may delete what was just made.
   for (let round = 0; ; round++) {
     try {
-      return await client.create(path, options);
+      return await client.create(path, data, options);
     } catch (error) {
       if (!isZkError(error, 'NO_NODE') || round === roundsMax) throw error;
     }
     const parent = parentOf(path);
     if (parent === null || parent === '/') throw new ZkError('NO_NODE', { op: 'create', path });
     try {
-      await createWithParents(client, parent, inherited);
+      await createWithParents(client, parent, undefined, inherited);
     } catch (error) {
       if (!isZkError(error, 'NODE_EXISTS')) throw error;
     }

@@ -49,9 +49,8 @@ export class Bench {
     const client = this.#client;
     if (what === 'reads') return this.#load(what, inFlight, () => client.get('/', call));
     const data = Buffer.alloc(dataBytes, 'x');
-    const { path } = await client.create('/drover-bench-', {
+    const { path } = await client.create('/drover-bench-', data, {
       ...call,
-      data,
       mode: 'ephemeralSequential',
     });
     try {

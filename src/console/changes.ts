@@ -89,14 +89,13 @@ export class Changes {
       async () => {
         const options = {
           ...by.call,
-          data,
           mode: input.mode,
           ...(input.ttlMs !== undefined && { ttlMs: input.ttlMs }),
           ...(input.acl !== undefined && { acl: aclOf(input.acl) }),
         };
         const { path, stat } = input.parents
-          ? await this.#createBelow(input.path, options, above)
-          : await this.#client.create(input.path, options);
+          ? await this.#createBelow(input.path, data, options, above)
+          : await this.#client.create(input.path, data, options);
         const paths = [...above.map((one) => one.path), path];
         const back =
           takeBack(this.#client, [...above, { path, data, before: null, version: 0 }]) ?? undefined;
@@ -115,13 +114,18 @@ export class Changes {
   }
 
   /** As `create` with `parents`; what it made above is put into `made`, so that it can be taken back. */
-  async #createBelow(path: string, options: CreateOptions, made: Written[]): Promise<Created> {
+  async #createBelow(
+    path: string,
+    data: Buffer | null,
+    options: CreateOptions,
+    made: Written[],
+  ): Promise<Created> {
     try {
-      return await this.#client.create(path, options);
+      return await this.#client.create(path, data, options);
     } catch (error) {
       if (!isZkError(error, 'NO_NODE')) throw error;
     }
-    const { data: _, mode: __, ttlMs: ___, ...inherited } = options;
+    const { mode: _, ttlMs: __, ...inherited } = options;
     const missing: string[] = [];
     for (let at = parentOf(path); at !== null && at !== '/'; at = parentOf(at)) {
       if ((await this.#client.exists(at, options)) !== null) break;
@@ -129,13 +133,13 @@ export class Changes {
     }
     for (const at of missing) {
       try {
-        await this.#client.create(at, inherited);
+        await this.#client.create(at, '', inherited);
         made.push({ path: at, data: null, before: null, version: 0 });
       } catch (error) {
         if (!isZkError(error, 'NODE_EXISTS')) throw error;
       }
     }
-    return await this.#client.create(path, options);
+    return await this.#client.create(path, data, options);
   }
 
   /** What was written, with its way back: all of a change, or what it came to before it failed. */
@@ -434,7 +438,7 @@ export class Changes {
       by,
       async () => {
         for (const { path, data, acl } of fresh) {
-          await this.#createBelow(path, { ...by.call, data, ...(acl && { acl }) }, written);
+          await this.#createBelow(path, data, { ...by.call, ...(acl && { acl }) }, written);
           written.push({ path, data, before: null, version: 0 });
         }
         for (const { path, data } of overwritten) {

@@ -7,13 +7,13 @@ test('an election that went while nobody looked is led by nobody, and by the nex
   await using server = await startTestServer();
   await using zk = await connect(server.address);
   const terms = new ElectionTerms(zk);
-  await zk.create('/leader/latch-0000000000', { data: 'ann', parents: true });
+  await zk.create('/leader/latch-0000000000', 'ann', { parents: true });
   expect(await terms.seen('/leader', 1)).toMatchObject([{ id: 'ann', untilMs: null }]);
 
   await zk.deleteRecursive('/leader');
   await terms.forget();
   expect(await terms.seen('/leader', 1)).not.toMatchObject([{ untilMs: null }]);
-  await zk.create('/leader/latch-0000000001', { data: 'bob', parents: true });
+  await zk.create('/leader/latch-0000000001', 'bob', { parents: true });
   terms.changed('/leader/latch-0000000001', 'created');
 
   await expect.poll(() => terms.seen('/leader', 1)).toMatchObject([{ id: 'bob', untilMs: null }]);

@@ -149,7 +149,7 @@ export class GroupControls {
   /** The check for an owner needs the folder of owners. */
   async #ensureOwners(group: string, topic: string): Promise<void> {
     const path = layout08.owners.at({ group, topic });
-    await this.#client.create(path, { parents: true }).catch((error: unknown) => {
+    await this.#client.create(path, '', { parents: true }).catch((error: unknown) => {
       if (!isZkError(error, 'NODE_EXISTS')) throw error;
     });
   }

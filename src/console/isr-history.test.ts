@@ -8,7 +8,7 @@ import { IsrHistory } from './isr-history.ts';
 const path = '/brokers/topics/t/partitions/0/state';
 const put = (isr: number[], leader = 1) =>
   JSON.stringify({ controller_epoch: 1, leader, version: 1, leader_epoch: 3, isr });
-const plant = (client: Client) => client.create(path, { data: put([1, 2]), parents: true });
+const plant = (client: Client) => client.create(path, put([1, 2]), { parents: true });
 
 test('changes that nobody saw are counted by the version of the node', async () => {
   await using server = await startTestServer();
@@ -67,7 +67,7 @@ test('a partition that was deleted and made again begins anew, and one that is g
 test('a state that makes no sense, and any other path, is left out', async () => {
   await using server = await startTestServer();
   await using client = await connect(server.address);
-  await client.create(path, { data: 'nonsense', parents: true });
+  await client.create(path, 'nonsense', { parents: true });
   const history = new IsrHistory(client);
 
   history.changed('/brokers/topics/t');

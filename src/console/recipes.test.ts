@@ -8,11 +8,11 @@ import { LiveTree } from './live.ts';
 import { Recipes } from './recipes.ts';
 
 const lock = (client: Client, path: string) =>
-  client.create(`${path}/lock-`, { mode: 'ephemeralSequential', parents: true });
+  client.create(`${path}/lock-`, '', { mode: 'ephemeralSequential', parents: true });
 
 async function plant(server: TestServer, client: Client) {
   await lock(client, '/locks/a');
-  await client.create('/plain/deep/deeper', { parents: true });
+  await client.create('/plain/deep/deeper', '', { parents: true });
   let live: LiveTree | undefined;
   const recipes = new Recipes(client, () => live?.isLive ?? false);
   live = new LiveTree(client, new Feed(), undefined, {
@@ -83,7 +83,7 @@ test('a folder called locks is no semaphore, and a lock may be called so too', a
   await lock(client, '/app/x/locks');
   await client.create('/app/x/other');
   await lock(client, '/sem/locks');
-  await client.create('/sem/leases/lease-0000000001', { parents: true });
+  await client.create('/sem/leases/lease-0000000001', '', { parents: true });
 
   const { recipes } = await new Recipes(client).view('/', {});
 

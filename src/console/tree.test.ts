@@ -23,7 +23,7 @@ test('the page that a child stands on is found in one go', async () => {
 test('lists of names are let go of, the oldest first, when there are too many', async () => {
   await using server = await startTestServer();
   await using zk = await connect(server.address);
-  for (let i = 0; i < 12; i++) await zk.create(`/p${i}/child`, { parents: true });
+  for (let i = 0; i < 12; i++) await zk.create(`/p${i}/child`, '', { parents: true });
   const tree = new TreeReader(zk);
   const asked = () => server.log.filter(({ op }) => op === 'getChildren2').length;
 

@@ -338,7 +338,7 @@ export class BrokerReplicas {
   async #say(path: string, epoch: bigint): Promise<boolean> {
     for (let tries = 1; ; tries++) {
       try {
-        await this.#client.create(path, { mode: 'ephemeral', data: String(epoch) });
+        await this.#client.create(path, String(epoch), { mode: 'ephemeral' });
         return true;
       } catch (error) {
         if (isZkError(error, 'NO_NODE')) return false; // all had answered

@@ -265,7 +265,7 @@ export class Broker extends EventEmitter<BrokerEvents> {
     if ((await this.#client.exists(layout08.controller.at())) === null) return; // nobody to ask
     const path = layoutDrover.leaving.at({ broker: this.id });
     const data = layoutDrover.leaving.format({ brokerEpoch: epoch, isDone: false })!;
-    await this.#client.create(path, { mode: 'ephemeral', data });
+    await this.#client.create(path, data, { mode: 'ephemeral' });
     const watches = new OneShotWatches(this.#client);
     const over = deferred();
     const timer = this.#clock.after(waitMs, () => over.resolve());

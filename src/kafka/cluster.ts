@@ -26,7 +26,7 @@ async function ensure(client: Client, path: string, data: string | null): Promis
     // Kafka makes its folders with no data at all, which is not the same as empty.
     const parent = path.slice(0, path.lastIndexOf('/'));
     if (parent !== '') await ensure(client, parent, null);
-    await client.create(path, { data });
+    await client.create(path, data);
   } catch (error) {
     // Made by another, or by us, with the reply lost.
     if (isZkError(error, 'NODE_EXISTS')) return;

@@ -259,7 +259,7 @@ export class Controller extends EventEmitter<ControllerEvents> {
     const node = await this.#client.get(path).catch(ignoreGone);
     if (node !== null) return node;
     try {
-      await this.#client.create(path, { data: '0' });
+      await this.#client.create(path, '0');
     } catch (error) {
       const mayBeThere =
         isZkError(error, 'NODE_EXISTS') || (isZkError(error) && error.outcomeUnknown);

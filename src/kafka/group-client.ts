@@ -51,7 +51,7 @@ const dropTimeoutMs = 5_000;
 /** Makes a persistent node and those above it. There already is fine. */
 export async function ensurePath(client: GroupClient, path: string): Promise<void> {
   try {
-    await client.create(path, { parents: true });
+    await client.create(path, '', { parents: true });
   } catch (error) {
     // After a lost reply whoever needs it finds out.
     if (!isZkError(error, 'NODE_EXISTS', 'CONNECTION_LOSS')) throw error;

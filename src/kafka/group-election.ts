@@ -62,14 +62,14 @@ async function stand(
   data: string,
   signal: AbortSignal,
 ): Promise<Created> {
-  const options = { mode: 'ephemeralSequential', data, signal } as const;
+  const options = { mode: 'ephemeralSequential', signal } as const;
   try {
-    return await client.createProtected(`${path}/m-`, options);
+    return await client.createProtected(`${path}/m-`, data, options);
   } catch (error) {
     if (!isZkError(error, 'NO_NODE')) throw error;
   }
   await ensurePath(client, path);
-  return client.createProtected(`${path}/m-`, options);
+  return client.createProtected(`${path}/m-`, data, options);
 }
 
 async function gone(client: GroupClient, path: string, signal: AbortSignal): Promise<void> {

@@ -94,7 +94,7 @@ test('a change stands on the version it knew, its own lost reply is recognised, 
   const state = { leader: 1, leaderEpoch: 0, controllerEpoch: 1, isr: [1, 2], isRecovering: true };
   const path = layout08.partitionState.at(at(0));
   const data = layout08.partitionState.format(state)!;
-  const { stat } = await zk.client.create(path, { parents: true, data });
+  const { stat } = await zk.client.create(path, data, { parents: true });
   const known = { state, version: stat.version, mzxid: stat.mzxid };
 
   const shrunk = await changeIsr(zk.client, at(0), known, [1]);

@@ -112,10 +112,11 @@ export class IsrNotifier {
     if (partitions.length === 0) return;
     this.#changed = new Map();
     try {
-      await this.#client.create(layout08.isrChange.at({ seq: '' }), {
-        mode: 'persistentSequential',
-        data: layout08.isrChange.format(partitions)!,
-      });
+      await this.#client.create(
+        layout08.isrChange.at({ seq: '' }),
+        layout08.isrChange.format(partitions)!,
+        { mode: 'persistentSequential' },
+      );
       this.#failures = 0;
     } catch (error) {
       this.#options.onError?.(error);

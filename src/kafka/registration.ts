@@ -67,7 +67,7 @@ export async function register(
   for (;;) {
     signal.throwIfAborted();
     try {
-      await client.create(path, { data, mode: 'ephemeral' });
+      await client.create(path, data, { mode: 'ephemeral' });
       return;
     } catch (error) {
       if (isZkError(error, 'NO_NODE')) {

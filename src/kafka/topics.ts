@@ -179,7 +179,7 @@ export async function createTopic(
   await put(client, layout08.topicConfig.at({ topic }), layout08.topicConfig.format(config)!);
   const path = layout08.topic.at({ topic });
   try {
-    await client.create(path, { data: layout08.topic.format(assignment, version)! });
+    await client.create(path, layout08.topic.format(assignment, version)!);
   } catch (error) {
     if (isZkError(error, 'NODE_EXISTS')) throw exists(topic);
     if (!isZkError(error) || !error.outcomeUnknown) throw error;
@@ -247,7 +247,7 @@ export async function growTopic(
 export async function deleteTopic(client: Client, topic: string): Promise<void> {
   if ((await client.exists(layout08.topic.at({ topic }))) === null) throw missing(topic);
   try {
-    await client.create(layout08.deleteTopic.at({ topic }), { data: null, parents: true });
+    await client.create(layout08.deleteTopic.at({ topic }), null, { parents: true });
   } catch (error) {
     if (!isZkError(error, 'NODE_EXISTS')) throw error; // asked for already
   }
@@ -282,7 +282,7 @@ export async function electPreferred(
 
 async function request(client: Client, path: string, data: string): Promise<void> {
   try {
-    await client.create(path, { data, parents: true });
+    await client.create(path, data, { parents: true });
   } catch (error) {
     if (!isZkError(error, 'NODE_EXISTS')) throw error;
     const why = `${path} is there: the controller has not done with the request before; try later`;
@@ -350,7 +350,7 @@ function missing(topic: string): TopicError {
 /** Made, or set if it is there: what it says does not hang on what it said. */
 async function put(client: Client, path: string, data: string): Promise<void> {
   try {
-    await client.create(path, { data, parents: true });
+    await client.create(path, data, { parents: true });
   } catch (error) {
     if (!isZkError(error, 'NODE_EXISTS') && !(isZkError(error) && error.outcomeUnknown))
       throw error;

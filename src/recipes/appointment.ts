@@ -67,7 +67,7 @@ export class Appointment {
       } catch (error) {
         if (!isZkError(error, 'NO_NODE')) throw error;
         try {
-          await this.#client.create(this.path, { data });
+          await this.#client.create(this.path, data);
         } catch (raced) {
           if (!isZkError(raced, 'NODE_EXISTS')) throw raced;
           await this.#client.set(this.path, data);

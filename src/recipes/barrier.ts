@@ -37,11 +37,11 @@ export class Barrier {
   /** Closes it. False: it was closed already, or a lost reply leaves open who closed it. */
   async close(data?: DataInput): Promise<boolean> {
     const { acl } = this.#options;
-    const input = { ...(acl && { acl }), ...(data !== undefined && { data }) };
+    const options = acl ? { acl } : {};
     for (let isAgain = false; ; isAgain = true) {
       try {
         await withParents(this.#client, this.path, acl, () =>
-          this.#client.create(this.path, input),
+          this.#client.create(this.path, data, options),
         );
         return !isAgain;
       } catch (error) {

@@ -44,20 +44,20 @@ test.for<[CacheScope, string[]]>([
   await using cache = new Cache(client, '/t', { scope });
   await cache.ready;
 
-  await writer.create('/t', { data: '1' });
-  await writer.create('/t/a', { data: 'a' });
-  await writer.create('/t/a/deep', { data: 'd' });
+  await writer.create('/t', '1');
+  await writer.create('/t/a', 'a');
+  await writer.create('/t/a/deep', 'd');
   await expect.poll(() => texts(cache).length).toBe({ node: 1, children: 1, subtree: 3 }[scope]);
   await writer.set('/t', '2');
   await writer.set('/t/a', 'a2');
-  await writer.create('/t/b', { data: 'b' });
-  await writer.create('/t/a/deep/er', { data: 'x' });
+  await writer.create('/t/b', 'b');
+  await writer.create('/t/a/deep/er', 'x');
 
   await expect.poll(() => texts(cache)).toEqual([...expected].sort());
   for (const path of ['/t/a/deep/er', '/t/a/deep', '/t/a', '/t/b', '/t']) await writer.delete(path);
   await expect.poll(() => cache.size).toBe(0);
-  await writer.create('/t', { data: 'back' });
-  await writer.create('/t/c', { data: 'c' });
+  await writer.create('/t', 'back');
+  await writer.create('/t/c', 'c');
   await expect.poll(() => texts(cache).length).toBe(scope === 'subtree' ? 2 : 1);
   await cache.close();
   expect(client.load.watches).toBe(0);
@@ -67,7 +67,7 @@ test.for([false, true])('a storm ends equal to the server (old server: %s)', asy
   await using server = isOld ? await oldServer() : await startTestServer();
   await using client = await connect(server.address, { renew: true });
   await using writer = await connect(server.address);
-  await writer.create('/t', { data: '' });
+  await writer.create('/t', '');
   await using cache = new Cache(client, '/t');
   await cache.ready;
   const changes = cache.changes();
@@ -91,7 +91,7 @@ test.for([false, true])('a storm ends equal to the server (old server: %s)', asy
     for (let i = 0; i < 80; i++) {
       const path = ['/t/a', '/t/b', '/t/a/x', '/t/a/y', '/t/b/z', '/t'][random(6)]!;
       const deed = random(4);
-      if (deed === 0) work.push(writer.create(path, { data: `${round}.${i}` }));
+      if (deed === 0) work.push(writer.create(path, `${round}.${i}`));
       else if (deed === 1) work.push(writer.delete(path));
       else work.push(writer.set(path, `${round}.${i}`));
     }
@@ -100,7 +100,7 @@ test.for([false, true])('a storm ends equal to the server (old server: %s)', asy
     await Promise.allSettled(work);
     await client.connected();
   }
-  await writer.create('/t', { data: '' }).catch(() => {});
+  await writer.create('/t', '').catch(() => {});
   const expected = await onServer(writer, '/t');
   await expect.poll(() => texts(cache)).toEqual(expected);
   await expect
@@ -118,7 +118,7 @@ test('a reconnect compares, and reads only what changed', async () => {
   await using client = await connect(server.address);
   await using writer = await connect(server.address);
   await writer.create('/t');
-  for (let i = 0; i < 20; i++) await writer.create(`/t/n${i}`, { data: 'x'.repeat(1_000) });
+  for (let i = 0; i < 20; i++) await writer.create(`/t/n${i}`, 'x'.repeat(1_000));
   await using cache = new Cache(client, '/t', { scope: 'children' });
   await cache.ready;
   await writer.set('/t/n7', 'changed');
@@ -142,7 +142,7 @@ test('what the server refuses in passing is asked for again, a bounded number of
       op === 'getData' && refusals-- > 0 ? wireOf('SYSTEM_ERROR') : undefined,
   });
   await using client = await connect(server.address);
-  await client.create('/t', { data: 'x' });
+  await client.create('/t', 'x');
 
   await using cache = new Cache(client, '/t');
   await cache.ready;
@@ -198,7 +198,7 @@ test('a session found over as the reply to its watch comes leaves no cache witho
   await Promise.all([cache.ready, watcher.ready]);
   await expect.poll(() => cache.state.name).toBe('current');
 
-  await writer.create('/t/a', { data: 'a' });
+  await writer.create('/t/a', 'a');
 
   expect(client.sessionId).not.toBe(first);
   expect(armed.at(-1)).toBe(client.sessionId);

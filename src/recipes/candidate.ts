@@ -274,7 +274,7 @@ export abstract class Candidate implements AsyncIterable<Term> {
   async #makeAppointmentNode(path: string): Promise<void> {
     await withParents(this.client, path, this.acl, async () => {
       try {
-        await this.client.create(path, { ...(this.acl && { acl: this.acl }) });
+        await this.client.create(path, '', { ...(this.acl && { acl: this.acl }) });
       } catch (error) {
         if (!isZkError(error, 'NODE_EXISTS')) throw error;
       }

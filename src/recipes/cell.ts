@@ -115,7 +115,7 @@ export class Cell {
     for (let tries = 1; ; tries++) {
       try {
         await withParents(this.#client, this.path, acl, () =>
-          this.#client.create(this.path, { data, ...wait, ...(acl && { acl }) }),
+          this.#client.create(this.path, data, { ...wait, ...(acl && { acl }) }),
         );
         return true;
       } catch (error) {

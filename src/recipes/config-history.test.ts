@@ -15,10 +15,7 @@ test.for([
     await using client = await connect(server.address);
     const history = new ConfigHistory(client, '/c', 3);
     for (const [i, number] of numbers.entries()) {
-      await client.create(`${history.pathOf('k')}/mark${i}-${number}`, {
-        parents: true,
-        data: `${i}`,
-      });
+      await client.create(`${history.pathOf('k')}/mark${i}-${number}`, `${i}`, { parents: true });
     }
 
     const entries = await history.list('k', {});

@@ -103,7 +103,7 @@ export class ConfigHistory {
   async #ensure(path: string, options: CallOptions): Promise<void> {
     if ((await this.#client.exists(path, options)) !== null) return;
     try {
-      await this.#client.create(path, { parents: true, ...options });
+      await this.#client.create(path, '', { parents: true, ...options });
     } catch (error) {
       if (!isZkError(error, 'NODE_EXISTS')) throw error;
     }

@@ -163,7 +163,7 @@ export class ConfigWriter {
   async #ensureBase(options: CallOptions): Promise<void> {
     if ((await this.#client.exists(this.#base, options)) !== null) return;
     try {
-      await this.#client.create(this.#base, { parents: true, ...options });
+      await this.#client.create(this.#base, '', { parents: true, ...options });
     } catch (error) {
       if (!isZkError(error, 'NODE_EXISTS')) throw error;
     }

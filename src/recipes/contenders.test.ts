@@ -9,7 +9,7 @@ test('those in line can be read, however much each of them wrote', async () => {
   const sizes = [900_000, ...Array.from({ length: 100 }, () => 10_500), 900_000, 0];
   await client.create('/l');
   for (const size of sizes) {
-    await client.create('/l/lock-', { mode: 'ephemeralSequential', data: Buffer.alloc(size, 1) });
+    await client.create('/l/lock-', Buffer.alloc(size, 1), { mode: 'ephemeralSequential' });
   }
 
   const lock = new Lock(client, '/l');

@@ -134,10 +134,9 @@ export class DoubleBarrier {
     for (let tries = 1; ; tries++) {
       try {
         const { stat } = await withParents(client, this.#own, acl, () =>
-          client.create(this.#own, {
+          client.create(this.#own, data, {
             mode: 'ephemeral',
             ...(acl && { acl }),
-            ...(data !== undefined && { data }),
             ...unbounded,
           }),
         );

@@ -204,7 +204,7 @@ export class DubboRegistry {
   async #ensure(path: string, signal?: AbortSignal): Promise<boolean> {
     for (let tries = 0; ; tries++) {
       try {
-        await this.#client.create(path, { parents: true, ...(signal && { signal }) });
+        await this.#client.create(path, '', { parents: true, ...(signal && { signal }) });
         return true;
       } catch (error) {
         if (isZkError(error, 'NODE_EXISTS')) return false;

@@ -16,7 +16,7 @@ test('a group of the largest size that a long path allows comes together', async
   await using client = await connect(server.address + chroot);
   const queue = new GatheringQueue(client, path, { size });
   const create = () =>
-    client.createProtected(`${path}/member-`, { mode: 'ephemeralSequential', data: null });
+    client.createProtected(`${path}/member-`, null, { mode: 'ephemeralSequential' });
   await client.create(path);
   await client.create(`${path}/gathered`);
   const nodes = await Promise.all(Array.from({ length: size }, create));
@@ -35,7 +35,7 @@ test('more than a long path allows are refused before anybody waits for them', a
 
   expect(() => new GatheringQueue(client, path, { size: size + 1 })).toThrow(told);
   await client.create(path);
-  await client.create(`${path}/num`, { data: `${size + 1}` });
+  await client.create(`${path}/num`, `${size + 1}`);
   const joined = new GatheringQueue(client, path).join();
 
   await expect(joined).rejects.toMatchObject({ code: 'NO_SIZE' });

@@ -228,9 +228,9 @@ export class GatheringQueue {
 
   async #make(path: string, data?: string): Promise<void> {
     const { acl } = this.#options;
-    const input = { ...(acl && { acl }), ...(data !== undefined && { data }) };
+    const options = acl ? { acl } : {};
     try {
-      await withParents(this.#client, path, acl, () => this.#client.create(path, input));
+      await withParents(this.#client, path, acl, () => this.#client.create(path, data, options));
     } catch (error) {
       if (isZkError(error, 'NODE_EXISTS')) return;
       if (!isZkError(error) || !error.outcomeUnknown) throw error;

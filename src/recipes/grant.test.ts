@@ -11,7 +11,7 @@ test('a node of another session is no grant of ours', async () => {
   await using server = await startTestServer();
   await using mine = await client(server);
   await using theirs = await client(server);
-  const node = await theirs.create('/a', { mode: 'ephemeral' });
+  const node = await theirs.create('/a', '', { mode: 'ephemeral' });
 
   const grant = new Grant(mine, node);
 
@@ -24,7 +24,7 @@ test('a node of another session is no grant of ours', async () => {
 test('a node that is gone before it is watched is no grant', async () => {
   await using server = await startTestServer();
   await using mine = await client(server);
-  const node = await mine.create('/a', { mode: 'ephemeral' });
+  const node = await mine.create('/a', '', { mode: 'ephemeral' });
   await mine.delete('/a');
 
   const grant = new Grant(mine, node);
@@ -36,7 +36,7 @@ test('a node that is gone before it is watched is no grant', async () => {
 test('one that can no longer be watched ends, and says why', async () => {
   await using server = await startTestServer();
   await using mine = await client(server);
-  const grant = new Grant(mine, await mine.create('/a', { mode: 'ephemeral' }));
+  const grant = new Grant(mine, await mine.create('/a', '', { mode: 'ephemeral' }));
   await grant.ready;
   server.failNext('getData', 'NO_AUTH');
 
@@ -49,7 +49,7 @@ test('one that can no longer be watched ends, and says why', async () => {
 test('a read that fails for a while does not end it', async () => {
   await using server = await startTestServer();
   await using mine = await client(server);
-  const grant = new Grant(mine, await mine.create('/a', { mode: 'ephemeral' }));
+  const grant = new Grant(mine, await mine.create('/a', '', { mode: 'ephemeral' }));
   await grant.ready;
   for (let i = 0; i < 5; i++) server.failNext('getData', 'THROTTLED_OP');
 
@@ -62,7 +62,7 @@ test('a read that fails for a while does not end it', async () => {
 test('a release that failed is tried again by who asks again', async () => {
   await using server = await startTestServer();
   await using mine = await client(server);
-  const grant = new Grant(mine, await mine.create('/a', { mode: 'ephemeral' }));
+  const grant = new Grant(mine, await mine.create('/a', '', { mode: 'ephemeral' }));
   server.failNext('delete', 'NO_AUTH');
 
   await expect(grant.release()).rejects.toMatchObject({ code: 'NO_AUTH' });
@@ -79,8 +79,8 @@ test('after a pause it is the first to know: whoever looks finds it ended, befor
   const address = `127.0.0.1:${server.port}`;
   await using mine = await connect(address, { sessionTimeoutMs: 10_000, clock });
   const [first, second] = [
-    new Grant(mine, await mine.create('/a', { mode: 'ephemeral' })),
-    new Grant(mine, await mine.create('/b', { mode: 'ephemeral' })),
+    new Grant(mine, await mine.create('/a', '', { mode: 'ephemeral' })),
+    new Grant(mine, await mine.create('/b', '', { mode: 'ephemeral' })),
   ];
   await Promise.all([first.ready, second.ready]);
   const { signal } = second;
@@ -98,7 +98,7 @@ test('the signal itself is a look at the clock', async () => {
   const clock = { ...systemClock, nowMs: () => systemClock.nowMs() + pausedMs };
   const address = `127.0.0.1:${server.port}`;
   await using mine = await connect(address, { sessionTimeoutMs: 10_000, clock });
-  const grant = new Grant(mine, await mine.create('/a', { mode: 'ephemeral' }));
+  const grant = new Grant(mine, await mine.create('/a', '', { mode: 'ephemeral' }));
   await grant.ready;
 
   pausedMs = 10_001;
@@ -109,7 +109,7 @@ test('the signal itself is a look at the clock', async () => {
 test('what is asked for only after it happened tells the same', async () => {
   await using server = await startTestServer();
   await using mine = await client(server);
-  const grant = new Grant(mine, await mine.create('/a', { mode: 'ephemeral', data: '__REVOKE__' }));
+  const grant = new Grant(mine, await mine.create('/a', '__REVOKE__', { mode: 'ephemeral' }));
   await expect.poll(() => grant.isWatched).toBe(true);
 
   expect(grant.revocation.aborted).toBe(true);
@@ -124,7 +124,7 @@ test('what is asked for only after it happened tells the same', async () => {
 test('one that is let go of in the same turn is never watched', async () => {
   await using server = await startTestServer();
   await using mine = await client(server);
-  const grant = new Grant(mine, await mine.create('/a', { mode: 'ephemeral' }));
+  const grant = new Grant(mine, await mine.create('/a', '', { mode: 'ephemeral' }));
 
   await grant.release();
   await mine.exists('/a');
@@ -136,7 +136,7 @@ test('one that is let go of in the same turn is never watched', async () => {
 test('another link is another number', async () => {
   await using server = await startTestServer();
   await using mine = await client(server);
-  const grant = new Grant(mine, await mine.create('/a', { mode: 'ephemeral' }));
+  const grant = new Grant(mine, await mine.create('/a', '', { mode: 'ephemeral' }));
   await grant.ready;
   const { links } = grant;
 

@@ -115,10 +115,9 @@ export class Line {
     let list: Promise<string[] | null> | undefined;
     this.hurry();
     const node = await withParents(this.client, path, this.#acl, () => {
-      const making = this.client.createProtected(path, {
+      const making = this.client.createProtected(path, data, {
         mode: 'ephemeralSequential',
         ...(signal && { signal }),
-        ...(data !== undefined && { data }),
         ...(this.#acl && { acl: this.#acl }),
       });
       // Asked for in the same breath: it is answered behind the create, which saves a wait.

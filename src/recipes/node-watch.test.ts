@@ -18,7 +18,7 @@ test('where there is no node, nothing is watched', async () => {
 test('all who wait for one thing share a read and a watch, and hear of the change', async () => {
   await using server = await startTestServer();
   await using zk = await client(server);
-  await zk.create('/a', { data: 'x' });
+  await zk.create('/a', 'x');
 
   const all = await Promise.all([watchNode(zk, '/a'), watchNode(zk, '/a'), watchNode(zk, '/a')]);
   const late = await watchNode(zk, '/a');
@@ -37,7 +37,7 @@ test('who has made the node finds it, whatever somebody else was told just befor
 
   server.pause(zk.sessionId!);
   const early = watchNode(zk, '/a'); // answered in one chunk with the create
-  const made = zk.create('/a', { data: 'x' }).then(() => watchNode(zk, '/a'));
+  const made = zk.create('/a', 'x').then(() => watchNode(zk, '/a'));
   server.resume(zk.sessionId!);
 
   expect(await early).toBeNull();

@@ -177,7 +177,7 @@ export class Subscription implements AsyncIterable<Notification> {
   async #ack(message: string): Promise<boolean> {
     const path = childOf(childOf(this.#messages, message), this.name);
     try {
-      await this.#client.create(path, { ...(this.#acl && { acl: this.#acl }) });
+      await this.#client.create(path, '', { ...(this.#acl && { acl: this.#acl }) });
     } catch (error) {
       if (isZkError(error, 'NO_NODE')) return false;
       if (!isZkError(error, 'NODE_EXISTS')) throw error;

@@ -75,8 +75,10 @@ export class NotificationTopic {
     const { acl } = this.#options;
     const path = childOf(this.#messages, messagePrefix);
     const { path: sent, stat } = await withParents(this.#client, path, acl, () =>
-      this.#client.createProtected(path, {
-        ...{ mode: 'persistentSequential', data, ...(acl && { acl }), ...(signal && { signal }) },
+      this.#client.createProtected(path, data, {
+        mode: 'persistentSequential',
+        ...(acl && { acl }),
+        ...(signal && { signal }),
       }),
     );
     await this.#prune(Number(stat.ctime), nameOf(sent)).catch((error: unknown) => {

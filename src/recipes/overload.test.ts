@@ -45,7 +45,7 @@ test.each(codes)('members are followed through %s', async (code) => {
 test.each(codes)('a leader is observed through %s', async (code) => {
   await using world = await start();
   const { server, client } = world;
-  await client.create('/master', { data: 'a' });
+  await client.create('/master', 'a');
   await using observer = new ElectionObserver(client, '/master', { layout: 'static' });
   await observer.ready;
 

@@ -47,7 +47,7 @@ async function makeContainer(
 ): Promise<void> {
   for (const mode of ['container', 'persistent'] as const) {
     try {
-      await client.create(path, { mode, ...(acl && { acl }) });
+      await client.create(path, '', { mode, ...(acl && { acl }) });
       return;
     } catch (error) {
       // A lost reply leaves it open whether it is there; whoever needs it finds out.

@@ -292,7 +292,7 @@ export class Partitioner implements AsyncIterable<Assignment> {
   async #makePlanNode(path: string): Promise<void> {
     const { acl } = this.#options;
     try {
-      await this.#client.create(path, { ...(acl && { acl }) });
+      await this.#client.create(path, '', { ...(acl && { acl }) });
     } catch (error) {
       if (!isZkError(error, 'NODE_EXISTS')) throw error;
     }

@@ -268,15 +268,17 @@ export class PersistentNode implements AsyncIterable<Birth> {
     this.#ownSessions.add(sessionId);
     await withParents(this.#client, this.#base, acl, async () => {
       const at = this.#where;
-      const input = { data: this.#data, ...rest };
       if (at === undefined) {
-        const made = await this.#client.createProtected(this.#base, { mode: this.#mode, ...input });
+        const made = await this.#client.createProtected(this.#base, this.#data, {
+          mode: this.#mode,
+          ...rest,
+        });
         this.#path = made.path;
         return;
       }
       const mode = unnumbered[this.#mode] ?? this.#mode;
       try {
-        await this.#client.create(at, { mode, ...input });
+        await this.#client.create(at, this.#data, { mode, ...rest });
       } catch (error) {
         if (!isZkError(error, 'NODE_EXISTS')) throw error; // else the next look says whose it is
       }

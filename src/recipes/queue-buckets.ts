@@ -134,13 +134,13 @@ export class Buckets implements QueueStore {
 
   async #make(path: string, data?: string): Promise<void> {
     const { acl } = this.#options;
-    const input = { ...(acl && { acl }), ...(data !== undefined && { data }) };
-    await withParents(this.#client, path, acl, () => this.#client.create(path, input)).catch(
-      (error) => {
-        if (isZkError(error) && error.outcomeUnknown) return; // whoever needs it will find out
-        ignore(error, 'NODE_EXISTS');
-      },
-    );
+    const options = acl ? { acl } : {};
+    await withParents(this.#client, path, acl, () =>
+      this.#client.create(path, data, options),
+    ).catch((error) => {
+      if (isZkError(error) && error.outcomeUnknown) return; // whoever needs it will find out
+      ignore(error, 'NODE_EXISTS');
+    });
   }
 
   // ── putting ───────────────────────────────────────────────────────────────────────────────────

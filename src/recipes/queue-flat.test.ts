@@ -35,8 +35,7 @@ test('a flat queue that takes no more puts can be counted, taken from and requeu
   await queue.putMany(items(90));
   // As Java does, which asks nobody.
   for (let i = 0; i < 10; i++) {
-    await other.create('/q/queue-', {
-      data: encodePayload([Buffer.from('x')]),
+    await other.create('/q/queue-', encodePayload([Buffer.from('x')]), {
       mode: 'persistentSequential',
     });
   }
@@ -68,7 +67,7 @@ test('many producers with long lists of items leave a flat queue such that it ca
 async function putWithIds(client: Client, count: number, idLength: number): Promise<void> {
   const path = `/q/queue-|${'x'.repeat(idLength)}|`;
   const data = encodePayload([Buffer.from('x')]);
-  const create = () => client.create(path, { data, mode: 'persistentSequential' });
+  const create = () => client.create(path, data, { mode: 'persistentSequential' });
   await Promise.all(Array.from({ length: count }, create));
 }
 

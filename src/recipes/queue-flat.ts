@@ -63,7 +63,7 @@ export class Flat implements QueueStore {
     for (const path of [this.#path, lockPath]) {
       try {
         await withParents(this.#client, path, acl, () =>
-          this.#client.create(path, acl ? { acl } : {}),
+          this.#client.create(path, '', acl ? { acl } : {}),
         );
       } catch (error) {
         if (isZkError(error) && error.outcomeUnknown) continue; // whoever needs it will find out

@@ -160,7 +160,8 @@ export class SimpleQueue {
   /** So that it can be watched. A container, as Curator makes it. */
   async #make(): Promise<void> {
     const { acl } = this.#options;
-    const create = () => this.#client.create(this.path, { mode: 'container', ...(acl && { acl }) });
+    const create = () =>
+      this.#client.create(this.path, '', { mode: 'container', ...(acl && { acl }) });
     await withParents(this.#client, this.path, acl, create).catch((error) => {
       if (isZkError(error) && error.outcomeUnknown) return; // the next look finds out
       if (!isZkError(error, 'NODE_EXISTS')) throw error;

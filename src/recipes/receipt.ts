@@ -100,7 +100,7 @@ export class Receipt {
       const path = childOf(this.#parent, `receipt-${randomUUID()}`);
       const acl = this.#acl ? { acl: this.#acl } : {};
       try {
-        const create = () => client.create(path, { mode: 'ephemeral', ...acl });
+        const create = () => client.create(path, '', { mode: 'ephemeral', ...acl });
         const { stat } = this.#ownsParent
           ? await withParents(client, path, this.#acl, create)
           : await create();

@@ -62,7 +62,7 @@ test('a claim goes on where the server could not be asked who has the node', asy
   await using world = await start();
   const { server, client } = world;
   await using other = await connect(`127.0.0.1:${server.port}`);
-  await other.create(path, { mode: 'ephemeral', data: 'other' });
+  await other.create(path, 'other', { mode: 'ephemeral' });
   for (const op of ['getData', 'create'] as const) server.failNext(op, 'THROTTLED_OP');
 
   const claimed = claimNode(client, world.claim);

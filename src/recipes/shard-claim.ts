@@ -60,10 +60,10 @@ export async function claimNode(client: Client, claim: Claim): Promise<Grant> {
 /** Null: somebody else had the node, and has it no more. */
 async function take(client: Client, claim: Claim, attempt: Attempt): Promise<Grant | null> {
   const { path, data, acl, signal } = claim;
-  const input = { mode: 'ephemeral', data, ...(acl && { acl }), signal } as const;
+  const options = { mode: 'ephemeral', ...(acl && { acl }), signal } as const;
   let node: ConstructorParameters<typeof Grant>[1] | null;
   try {
-    node = await withParents(client, path, acl, () => client.create(path, input));
+    node = await withParents(client, path, acl, () => client.create(path, data, options));
   } catch (error) {
     const isUnknown = signal.aborted || (isZkError(error) && error.outcomeUnknown);
     if (isUnknown) attempt.isUnsure = true;

@@ -115,9 +115,9 @@ export class StaticElection extends Candidate {
     const { client, path, acl } = this;
     try {
       this.#isUnsure = true; // until the reply is there
-      const input = { data: this.id, ...(acl && { acl }), signal };
+      const options = { mode: 'ephemeral', ...(acl && { acl }), signal } as const;
       const node = await withParents(client, path, acl, () =>
-        client.create(path, { mode: 'ephemeral', ...input }),
+        client.create(path, this.id, options),
       );
       return await this.#won(node);
     } catch (error) {

@@ -291,7 +291,7 @@ test('server and client answer where a test has put fake timers in the place of 
   await using zk = await startTestServer();
   await zk.load({ '/a': 'x' });
   await using client = await connect(zk.address, { renew: false });
-  await client.create('/own', { mode: 'ephemeral' });
+  await client.create('/own', '', { mode: 'ephemeral' });
   const link = await Link.to({ host: zk.host, port: zk.port });
   link.dribble();
   await using slow = await connect(link.address);

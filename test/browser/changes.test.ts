@@ -86,8 +86,8 @@ describe.skipIf(isBrowserMissing())('changes', () => {
       ['/out/b', 'b'],
       ['/out/b/c', 'c'],
     ] as const)
-      await world.client.create(path, { data });
-    await world.client.create('/in', { data: 'there before' });
+      await world.client.create(path, data);
+    await world.client.create('/in', 'there before');
     const { tab, complaints, close } = await at('/tree?path=/out');
     const download = tab.waitForEvent('download');
     await tab.getByRole('button', { name: 'Export' }).click();
@@ -119,7 +119,7 @@ describe.skipIf(isBrowserMissing())('changes', () => {
   test('marked nodes are exported as one file, and go with one delete that wants the count', async () => {
     await world.client.create('/many');
     for (const name of ['one', 'two', 'three', 'two/deep'])
-      await world.client.create(`/many/${name}`, { data: name });
+      await world.client.create(`/many/${name}`, name);
     const { tab, complaints, close } = await at('/tree?path=/many&tab=children');
     for (const name of ['one', 'two']) await tab.getByLabel(`Mark ${name}`).check();
     const download = tab.waitForEvent('download');
@@ -153,7 +153,7 @@ describe.skipIf(isBrowserMissing())('changes', () => {
   });
 
   test('who is a moment too late with a save is told, sees both, and may save again', async () => {
-    await world.client.create('/race', { data: 'old' });
+    await world.client.create('/race', 'old');
     const { tab, close } = await at('/tree?path=/race');
     // The save is held back until somebody else has written: the page can't know of it.
     await tab.route(
@@ -198,7 +198,7 @@ describe.skipIf(isBrowserMissing())('changes', () => {
   });
 
   test('what the shell changes is in the audit with before and after, and can be taken back', async () => {
-    await world.client.create('/typed', { data: 'before' });
+    await world.client.create('/typed', 'before');
     const { tab, complaints, close } = await stage.openTab();
     await tab.goto(world.url('/shell'));
     await tab.getByText('The commands of').waitFor();

@@ -87,7 +87,7 @@ export async function plant({ client }: World, payloads: readonly Payload[]): Pr
   const locks = folders.map((_, at) => `/locks/r${at}`);
   const bases = ['/hostile', '/packs', '/brokers/topics', '/config/topics', '/brokers/ids'];
   for (const path of [...bases, '/consumers', '/admin', '/made', ...folders, ...locks])
-    await client.create(path, { parents: true });
+    await client.create(path, '', { parents: true });
   const placed = (places: readonly string[], at: number) =>
     `${places[Math.floor(at / folderRows)]}/${payloads[at]!.name}`;
   const paths = payloads.map((_, at) => placed(folders, at));
@@ -100,16 +100,16 @@ export async function plant({ client }: World, payloads: readonly Payload[]): Pr
   for (const [at, some] of slices(payloads, packed).entries()) {
     const texts = some.map(({ data }) => data);
     const json = JSON.stringify({ texts, byName: Object.fromEntries(some.map(pair)) });
-    await client.create(packs[at]!, {
+    await client.create(packs[at]!, '', {
       acl: [
         { perms: 31, id: { scheme: 'world', id: 'anyone' } },
         ...some.map(({ name }) => ({ perms: 1, id: { scheme: 'digest', id: digestId(name) } })),
       ],
     });
     const text = Buffer.from(texts.join('\n').replaceAll('\u0000', ''));
-    await client.create(`${packs[at]}/text`, { data: text });
-    await client.create(`${packs[at]}/json`, { data: Buffer.from(json) });
-    await client.create(`${packs[at]}/gzip`, { data: gzipSync(json) });
+    await client.create(`${packs[at]}/text`, text);
+    await client.create(`${packs[at]}/json`, Buffer.from(json));
+    await client.create(`${packs[at]}/gzip`, gzipSync(json));
   }
   return { paths, folders, packs, locks };
 }

@@ -92,7 +92,7 @@ describe.skipIf(isBrowserMissing())(`${many} hostile names and data, seed ${seed
     const { tab, complaints, close } = await open(world, '/overview');
     const { name, data } = payloads[1]!;
     const path = `/hostile/made ${name}`;
-    await world.client.create(path, { data });
+    await world.client.create(path, data);
     await tab.locator('tr', { hasText: '/hostile/made' }).first().waitFor();
     const node = `/tree?path=${encodeURIComponent(path)}`;
     await look(tab, { view: 'node', path: node, wanted: [1], selector: '.detail .content' });

@@ -80,7 +80,7 @@ describe.skipIf(isBrowserMissing())('Kafka', () => {
   test('offsets of a stopped group are looked at, set once its name is typed, and taken back', async () => {
     for (const partition of [0, 1]) {
       const path = `/consumers/stopped/offsets/orders/${partition}`;
-      await world.client.create(path, { data: '10', parents: true });
+      await world.client.create(path, '10', { parents: true });
     }
     const { tab, complaints, close } = await stage.openTab();
     await tab.goto(world.url('/groups?name=stopped'));

@@ -26,7 +26,7 @@ describe.skipIf(isBrowserMissing())('without a mouse', () => {
   beforeAll(async () => {
     world = await stage.startWorld();
     await plantNodes(world.client);
-    await world.client.create('/brokers/topics/orders', { parents: true });
+    await world.client.create('/brokers/topics/orders', '', { parents: true });
   });
 
   const textOf = async (path: string) => (await world.client.get(path)).data?.toString();
@@ -166,7 +166,7 @@ describe.skipIf(isBrowserMissing())('without a mouse', () => {
   });
 
   test('what is done as soon as it can be is not undone: a draft, a right, a path', async () => {
-    await world.client.create('/quick', { data: 'old' });
+    await world.client.create('/quick', 'old');
     const { tab, complaints, close } = await stage.openTab();
     /** Does something in the page at the very moment that an element is there. */
     const atOnce = (selector: string, work: string) =>

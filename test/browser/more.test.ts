@@ -84,7 +84,7 @@ describe.skipIf(isBrowserMissing())('what else the pages do', () => {
   test('settings and moves of a Kafka cluster are on its page, as they change', async () => {
     const { tab, complaints, close } = await stage.openTab();
     const put = (path: string, value: object) =>
-      world.client.create(path, { data: JSON.stringify(value), parents: true });
+      world.client.create(path, JSON.stringify(value), { parents: true });
     await put('/brokers/topics/orders', {
       version: 2,
       partitions: { 0: [1, 2] },
@@ -114,7 +114,7 @@ describe.skipIf(isBrowserMissing())('what else the pages do', () => {
 
   test('text is read and saved in the charset that was chosen, and earlier versions are at hand', async () => {
     const { tab, complaints, close } = await stage.openTab();
-    await world.client.create('/latin', { data: Buffer.from('sch\xf6n', 'latin1') });
+    await world.client.create('/latin', Buffer.from('sch\xf6n', 'latin1'));
     await tab.goto(world.url('/tree?path=/latin&as=text'));
     await tab.getByText('Not UTF-8').waitFor();
 

@@ -28,7 +28,7 @@ describe.skipIf(isBrowserMissing())('a server of our own', () => {
   };
 
   test('the life of a node is told out of the logs, change by change', async () => {
-    await world.client.create('/life', { data: 'born' });
+    await world.client.create('/life', 'born');
     await world.client.set('/life', 'grown');
     await world.client.set('/life', 'wise');
     const { tab, complaints, close } = await open('/tree?path=/life&tab=history');
@@ -100,7 +100,7 @@ describe.skipIf(isBrowserMissing())('a server of our own', () => {
   test('a session is looked into, and ended by who types its name', async () => {
     const guest = await connect(world.server.address);
     const id = `0x${BigInt.asUintN(64, guest.sessionId!).toString(16)}`;
-    await guest.create('/guest', { mode: 'ephemeral' });
+    await guest.create('/guest', '', { mode: 'ephemeral' });
     const { tab, complaints, close } = await open(`/sessions?name=${id}`);
     await tab.getByRole('link', { name: '/guest' }).waitFor();
     await tab
@@ -125,7 +125,7 @@ describe.skipIf(isBrowserMissing())('a server of our own', () => {
   });
 
   test('watches are told with their kinds, by path and on the node', async () => {
-    await world.client.create('/watched/a', { parents: true });
+    await world.client.create('/watched/a', '', { parents: true });
     await world.client.get('/watched/a', { watch: () => {} });
     await world.client.addWatch('/watched', 'persistent', () => {});
     const { tab, complaints, close } = await open('/watches?q=watched');
@@ -151,7 +151,7 @@ describe.skipIf(isBrowserMissing())('a server of our own', () => {
     const first = await startServer({ port: 0, dataDir: directory });
     const looking = await consoleOf(first.address, { pageFolder: stage.pageFolder });
     const before = await connect(first.address);
-    await before.create('/kept', { data: 'before' });
+    await before.create('/kept', 'before');
     await before.close();
     const { tab, close } = await stage.openTab();
     await tab.goto(new URL('/tree?path=/kept', looking.url).href);

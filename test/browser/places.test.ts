@@ -18,7 +18,7 @@ describe.skipIf(isBrowserMissing())('several places', () => {
       prod: { servers, readOnly: true },
     }));
     there = client;
-    await there.create('/elsewhere', { data: 'staging' });
+    await there.create('/elsewhere', 'staging');
     world = await stage.startWorld({ open: { contexts: 'all', environment } });
     await plantNodes(world.client);
   });
@@ -119,7 +119,7 @@ describe.skipIf(isBrowserMissing())('several places', () => {
   });
 
   test('a subtree is looked at, copied into another context and taken back', async () => {
-    await there.create('/app', { data: 'theirs' });
+    await there.create('/app', 'theirs');
     const { tab, complaints, close } = await stage.openTab();
     await tab.goto(world.url('/tree?path=/app'));
     await tab.getByRole('button', { name: 'Copy to…' }).click();

@@ -94,7 +94,7 @@ describe.skipIf(isBrowserMissing())('the stream', () => {
     const guarded = { write: true, token: 'a-long-secret' };
     const { pageFolder } = stage;
     const first = await consoleOf(world.server.address, { pageFolder, console: guarded });
-    await world.client.create('/draft', { data: 'as it was' });
+    await world.client.create('/draft', 'as it was');
     const { tab, close } = await stage.openTab();
     await tab.goto(new URL('/tree?path=/draft#token=a-long-secret', first.url).href);
     await tab.getByText('as it was').waitFor();
@@ -124,20 +124,20 @@ describe.skipIf(isBrowserMissing())('the stream', () => {
   });
 
   test('a node that goes while it is looked at says so', async () => {
-    await world.client.create('/passing', { data: 'here' });
+    await world.client.create('/passing', 'here');
     const { tab, close } = await stage.openTab();
     await tab.goto(world.url('/tree?path=/passing'));
     await tab.getByText('here', { exact: true }).waitFor();
     await world.client.delete('/passing');
 
     await tab.getByText('There is no such node').waitFor();
-    await world.client.create('/passing', { data: 'back again' });
+    await world.client.create('/passing', 'back again');
     await tab.getByText('back again').waitFor();
     await close();
   });
 
   test('the tree stays as it was while nobody answers, and goes on from there', async () => {
-    await world.client.create('/away/one', { parents: true });
+    await world.client.create('/away/one', '', { parents: true });
     const { tab, close } = await stage.openTab();
     await tab.goto(world.url('/tree?path=/away/one'));
     await tab.locator('.node', { hasText: 'one' }).waitFor();
@@ -155,7 +155,7 @@ describe.skipIf(isBrowserMissing())('the stream', () => {
   });
 
   test('a branch that was emptied shows what comes into it again', async () => {
-    await world.client.create('/line/first', { parents: true });
+    await world.client.create('/line/first', '', { parents: true });
     const { tab, close } = await stage.openTab();
     await tab.goto(world.url('/tree?path=/line/first'));
     await tab.locator('.node', { hasText: 'first' }).waitFor();

@@ -27,7 +27,7 @@ describe.skipIf(isBrowserMissing())('the tree', () => {
   const textOf = async (client: Client, path: string) => (await client.get(path)).data?.toString();
 
   test('an edit shows what it changes, and another browser sees it at once', async () => {
-    await world.client.create('/edit', { data: 'one\ntwo\n' });
+    await world.client.create('/edit', 'one\ntwo\n');
     const one = await at('/edit');
     const other = await at('/edit');
     await other.tab.getByText('one\ntwo').waitFor();
@@ -46,8 +46,8 @@ describe.skipIf(isBrowserMissing())('the tree', () => {
   });
 
   test('line ends stay what they are, and the diff shows where they do not', async () => {
-    await world.client.create('/crlf', { data: 'one\r\ntwo\r\n' });
-    await world.client.create('/mixed', { data: 'one\rtwo\r\nthree\n' });
+    await world.client.create('/crlf', 'one\r\ntwo\r\n');
+    await world.client.create('/mixed', 'one\rtwo\r\nthree\n');
     for (const path of ['/crlf', '/mixed']) {
       const { tab, complaints, close } = await at(path);
       await tab.keyboard.press('e');
@@ -66,7 +66,7 @@ describe.skipIf(isBrowserMissing())('the tree', () => {
   });
 
   test('nobody overwrites what they have not seen', async () => {
-    await world.client.create('/fight', { data: 'old' });
+    await world.client.create('/fight', 'old');
     const { tab, close } = await at('/fight');
     await edit(tab, 'mine');
     await world.client.set('/fight', 'theirs');
@@ -82,8 +82,8 @@ describe.skipIf(isBrowserMissing())('the tree', () => {
   });
 
   test('a delete counts, names what goes and wants the name typed; undo brings it back', async () => {
-    await world.client.create('/doomed', { data: 'root' });
-    for (const name of ['a', 'b']) await world.client.create(`/doomed/${name}`, { data: name });
+    await world.client.create('/doomed', 'root');
+    for (const name of ['a', 'b']) await world.client.create(`/doomed/${name}`, name);
     const { tab, complaints, close } = await at('/doomed');
     await tab.keyboard.press('Delete');
     const go = tab.getByRole('button', { name: 'Delete 3 nodes' });
@@ -173,7 +173,7 @@ describe.skipIf(isBrowserMissing())('the tree', () => {
     const { tab, complaints, close } = await stage.openTab();
     await tab.goto(world.url('/tree?path=/soon/there'));
     await tab.getByText('There is no such node').waitFor();
-    await world.client.create('/soon/there', { parents: true, data: 'by now' });
+    await world.client.create('/soon/there', 'by now', { parents: true });
 
     await tab.getByText('by now').waitFor();
     await tab.locator('.node.at', { hasText: 'there' }).waitFor();
@@ -182,7 +182,7 @@ describe.skipIf(isBrowserMissing())('the tree', () => {
   });
 
   test('a draft stays while the node can not be read', async () => {
-    await world.client.create('/kept', { data: 'old' });
+    await world.client.create('/kept', 'old');
     const { tab, close } = await at('/kept');
     await edit(tab, 'long thought about');
     await tab.route(/\/api\/node\?/, (route) => route.abort(), { times: 1 });
@@ -197,14 +197,14 @@ describe.skipIf(isBrowserMissing())('the tree', () => {
   });
 
   test('a draft stays though somebody deletes its node', async () => {
-    await world.client.create('/deleted', { data: 'old' });
+    await world.client.create('/deleted', 'old');
     const { tab, close } = await at('/deleted');
     await edit(tab, 'long thought about');
     await world.client.delete('/deleted');
 
     await tab.getByText('Somebody deleted this node').waitFor();
     await tab.locator('.cm-content', { hasText: 'long thought about' }).waitFor();
-    await world.client.create('/deleted', { data: 'made anew' });
+    await world.client.create('/deleted', 'made anew');
     await tab.getByText('Somebody deleted this node').waitFor({ state: 'detached' });
     await tab.locator('.cm-content', { hasText: 'long thought about' }).waitFor();
     await world.client.delete('/deleted');

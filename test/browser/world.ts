@@ -159,14 +159,14 @@ export const hostile = [
 
 /** Plain nodes of all kinds, and names and data that want to be more than text. */
 export async function plantNodes(client: Client): Promise<void> {
-  const put = (path: string, data: string | Buffer = '') => client.create(path, { data });
+  const put = (path: string, data: string | Buffer = '') => client.create(path, data);
   await put('/app');
   await put('/app/config', JSON.stringify({ retries: 3, hosts: ['a', 'b'], tls: true }, null, 2));
   await put('/app/motd', 'be kind\nto the herd\n');
   await put('/app/blob', Buffer.from([0, 1, 2, 3, 255, 254, 10, 65, 66]));
   await put('/app/zipped', gzipSync(JSON.stringify({ packed: true })));
   await put('/app/empty');
-  await client.create('/app/alive', { data: 'me', mode: 'ephemeral' });
+  await client.create('/app/alive', 'me', { mode: 'ephemeral' });
   await put('/hostile', '<script>alert(1)</script><svg onload=alert(1)>');
   for (const name of hostile) await put(`/hostile/${name.replaceAll('/', '_')}`, name);
 }

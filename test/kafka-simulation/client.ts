@@ -11,6 +11,7 @@ import { EventEmitter } from 'node:events';
 import {
   type ClientEvents,
   type CreateOptions,
+  type DataInput,
   type Listener,
   MultiError,
   type MultiOp,
@@ -405,20 +406,22 @@ export class ModelClient extends EventEmitter<ClientEvents> {
     });
   }
 
-  async create(path: string, options: CreateOptions = {}): Promise<unknown> {
-    const { parents, ...input } = options;
+  async create(path: string, data?: DataInput, options: CreateOptions = {}): Promise<unknown> {
+    const { parents, signal: _, timeoutMs: __, ...input } = options;
     try {
-      return await this.#write('create', [{ op: 'create', path, ...input }]);
+      return await this.#write('create', [
+        { op: 'create', path, ...(data !== undefined && { data }), ...input },
+      ]);
     } catch (error) {
       if (!parents || !(error instanceof ZkError) || error.code !== 'NO_NODE') throw error;
     }
     const parent = path.slice(0, path.lastIndexOf('/'));
     try {
-      await this.create(parent, { parents: true });
+      await this.create(parent, '', { parents: true });
     } catch (error) {
       if (!(error instanceof ZkError) || error.code !== 'NODE_EXISTS') throw error;
     }
-    return this.create(path, options);
+    return this.create(path, data, options);
   }
 
   async set(path: string, data: string, options: VersionOptions = {}) {
@@ -447,19 +450,20 @@ export class ModelClient extends EventEmitter<ClientEvents> {
 
   async createProtected(
     path: string,
+    data?: DataInput,
     { signal: _, ...options }: CreateOptions = {},
   ): Promise<unknown> {
     const parent = path.slice(0, path.lastIndexOf('/'));
     const mark = `_c_${this.#session?.id ?? 0n}x${this.#marks++}-`;
     try {
-      return await this.create(`${parent}/${mark}${path.slice(parent.length + 1)}`, options);
+      return await this.create(`${parent}/${mark}${path.slice(parent.length + 1)}`, data, options);
     } catch (error) {
       if (!(error instanceof ZkError) || error.code !== 'CONNECTION_LOSS') throw error;
     }
     const names = (await this.children(parent)) as string[];
     const name = names.find((one) => one.startsWith(mark));
     return name === undefined
-      ? this.createProtected(path, options)
+      ? this.createProtected(path, data, options)
       : { path: `${parent}/${name}`, stat: await this.exists(`${parent}/${name}`) };
   }
 

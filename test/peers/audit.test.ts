@@ -15,9 +15,9 @@ async function change(address: string): Promise<void> {
   const client = await connect(address);
   const acl = [{ perms: 31, id: { scheme: 'world', id: 'anyone' } }];
   await client.create('/a');
-  await client.create('/a/e', { mode: 'ephemeral' });
-  await client.create('/a/s-', { mode: 'persistentSequential' });
-  await client.create('/c', { mode: 'container' });
+  await client.create('/a/e', '', { mode: 'ephemeral' });
+  await client.create('/a/s-', '', { mode: 'persistentSequential' });
+  await client.create('/c', '', { mode: 'container' });
   await client.set('/a', 'x');
   await client.setAcl('/a', acl);
   await client.create('/a').catch(() => {});

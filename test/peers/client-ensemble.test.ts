@@ -27,7 +27,7 @@ describe.each(found)('$name', { timeout: 180_000 }, (peer) => {
     await keeper.create('/load');
     const sessions = clients.map(({ sessionId }) => sessionId);
     await Promise.all(
-      clients.map((client, i) => client.create(`/holder-${i}`, { mode: 'ephemeral' })),
+      clients.map((client, i) => client.create(`/holder-${i}`, '', { mode: 'ephemeral' })),
     );
     const counts = { done: 0, unknown: 0, read: 0 };
     const acknowledged: string[] = [];
@@ -147,7 +147,7 @@ describe.each(found)('$name', { timeout: 180_000 }, (peer) => {
       tickTimeMs: 500,
     });
     await using writer = await connect(ensemble.address);
-    await writer.create('/a', { data: 'x' });
+    await writer.create('/a', 'x');
     await Promise.all([ensemble.kill(1), ensemble.kill(2)]);
     const { address: alone, port } = ensemble.servers[0]!;
     // Before it has noticed, it takes sessions as one of three; alone it knows nothing of these: they are over.

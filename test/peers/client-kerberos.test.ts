@@ -51,7 +51,7 @@ describe.skipIf(missing !== undefined).each(found)('$name', { timeout: 120_000 }
     process.env.KRB5CCNAME = kdc.ticket('app');
     const acl = [{ perms: 31, id: { scheme: 'sasl', id: `app@${realm}` } }];
 
-    await client.create('/mine', { data: 'x', acl });
+    await client.create('/mine', 'x', { acl });
     link.cut();
 
     expect(String((await client.get('/mine')).data)).toBe('x');

@@ -23,7 +23,7 @@ describe.each(found)('$name', { timeout: 120_000 }, (peer) => {
     const acl = [{ perms: 31, id: { scheme: 'sasl', id: 'alice' } }];
     const { sessionId } = client;
 
-    await client.create('/hers', { data: 'x', acl });
+    await client.create('/hers', 'x', { acl });
     link.cut();
     const read = await client.get('/hers');
 

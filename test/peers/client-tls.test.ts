@@ -53,7 +53,7 @@ describe.each(found)('$name', { timeout: 120_000 }, (peer) => {
 
     for (const host of ['127.0.0.1', 'localhost']) {
       await using it = await connect(secure(server, host), { ...once, tls: { ca } });
-      const { path } = await it.create(`/${host}`, { data: 'x'.repeat(500_000) });
+      const { path } = await it.create(`/${host}`, 'x'.repeat(500_000));
       expect((await it.get(path)).stat.dataLength).toBe(500_000);
     }
   });
@@ -129,7 +129,7 @@ describe.each(found)('$name', { timeout: 120_000 }, (peer) => {
   test('a session goes on through a restart of a TLS server', async () => {
     await using server = await start(peer, { tls: true });
     await using it = await connect(secure(server), { tls: { ca }, sessionTimeoutMs: 40_000 });
-    await it.create('/mine', { mode: 'ephemeral' });
+    await it.create('/mine', '', { mode: 'ephemeral' });
     const { sessionId } = it;
 
     await server.restart();

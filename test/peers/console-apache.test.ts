@@ -26,7 +26,7 @@ describe.each(found)('$name', { timeout: 120_000 }, (peer) => {
       },
     });
     const client = await connect(apache.address);
-    await client.create('/here', { mode: 'ephemeral' });
+    await client.create('/here', '', { mode: 'ephemeral' });
     await client.addWatch('/watched', 'persistent', () => {});
     const session = `0x${client.sessionId!.toString(16)}`;
     const words = await consoleAt(apache.address);
@@ -86,7 +86,7 @@ describe.each(found)('$name', { timeout: 120_000 }, (peer) => {
     const zk = await consoleAt(apache.address, {}, { environment });
     try {
       const drover = (...argv: string[]) => runInProcess(apache.address, argv, { environment });
-      await client.create('/app/a', { data: 'one', parents: true });
+      await client.create('/app/a', 'one', { parents: true });
       await client.create('/leader');
       const ids = async () => {
         const { terms } = (await zk.get('/api/recipes/terms?path=/leader')).json;

@@ -64,7 +64,7 @@ describe.skipIf(isMissing)(isMissing ? found : 'the console and Apache Kafka', (
     const messages = Array.from({ length: records }, (_, at) => ({ value: `${at}`, timestamp }));
     await producer.send({ topic: 'orders', acks: -1, messages });
     await producer.disconnect();
-    await client.create('/consumers/billing/offsets/orders/0', { data: '20', parents: true });
+    await client.create('/consumers/billing/offsets/orders/0', '20', { parents: true });
 
     const row = async () => (await get('/api/groups')).rows[0];
     await expect.poll(async () => (await row()).lag, patience).toBe('30');

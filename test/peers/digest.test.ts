@@ -30,19 +30,19 @@ const startOurs = (options = {}) =>
 
 /** Every kind of txn, many of them under way at once. */
 async function fill(zk: Client, top: string): Promise<void> {
-  await zk.create(top, { data: 'x'.repeat(6_000) });
+  await zk.create(top, 'x'.repeat(6_000));
   await Promise.all(
     Array.from({ length: 300 }, async (_, i) => {
       const path = `${top}/n${i % 60}`;
       const attempts = [
-        () => zk.create(path, { data: i % 7 === 0 ? null : `value ${i}` }),
+        () => zk.create(path, i % 7 === 0 ? null : `value ${i}`),
         () => zk.set(path, `changed ${i}`),
         () => zk.setAcl(path, [{ perms: 31, id: { scheme: 'world', id: 'anyone' } }]),
-        () => zk.create(`${path}/s-`, { mode: 'persistentSequential' }),
-        () => zk.create(`${top}/e${i}`, { mode: 'ephemeral' }),
+        () => zk.create(`${path}/s-`, '', { mode: 'persistentSequential' }),
+        () => zk.create(`${top}/e${i}`, '', { mode: 'ephemeral' }),
         () => zk.delete(path),
-        () => zk.create(`${top}/c${i}`, { mode: 'container' }),
-        () => zk.create(`${top}/t${i}`, { mode: 'persistentTtl', ttlMs: 1_000_000_000 }),
+        () => zk.create(`${top}/c${i}`, '', { mode: 'container' }),
+        () => zk.create(`${top}/t${i}`, '', { mode: 'persistentTtl', ttlMs: 1_000_000_000 }),
         () => zk.create(`/zookeeper${top}${i}`),
         () =>
           zk.multi([
@@ -100,7 +100,7 @@ for (const peer of found) {
   test(`${peer.name} does look: a digest of ours that was changed it finds`, async () => {
     const ours = await startOurs({ preallocBytes: 0 });
     const zk = await connect(ours.address);
-    for (let i = 0; i < 20; i++) await zk.create(`/n${i}`, { data: `${i}` });
+    for (let i = 0; i < 20; i++) await zk.create(`/n${i}`, `${i}`);
     await ours.close();
     await zk.close();
     await changeDigest(join(folder(), readdirSync(folder()).find((name) => /^log\./.test(name))!));

@@ -75,7 +75,7 @@ for (const peer of found) {
     const moved = await picture(there);
     const leader = (await ensemble.status()).find(({ mode }) => mode === 'leader')!.member.id;
     await ensemble.process(leader).kill();
-    await there.create('/after-the-leader', { data: 'still here' }).catch(() => {});
+    await there.create('/after-the-leader', 'still here').catch(() => {});
     await ensemble.untilServing(2);
     const second = await connect(ensemble.connectionString, auth);
     const newLeader = (await ensemble.status()).find(({ mode }) => mode === 'leader')!.member.id;
@@ -148,7 +148,7 @@ test.skipIf(!release)(
     const killed = await run('kill', String(leader));
     const twice = await run('kill', String(leader));
     const client = await connect(servers, { connectTimeoutMs: 60_000 });
-    await client.create('/while-one-is-down', { data: 'x' });
+    await client.create('/while-one-is-down', 'x');
     const without = await run('status');
     const started = await run('start', String(leader));
     const seen = await runInProcess(servers, ['status', '--json']);
@@ -183,7 +183,7 @@ test.skipIf(!peer)(
     const dataDir = join(dir, 'embedded');
     const ours = await startServer({ port: 0, dataDir });
     const zk = await connect(ours.address);
-    for (let i = 0; i < 20; i++) await zk.create(`/n${i}`, { data: 'x'.repeat(100) });
+    for (let i = 0; i < 20; i++) await zk.create(`/n${i}`, 'x'.repeat(100));
     await zk.close();
     const environment = { PATH: process.env.PATH ?? '', XDG_CACHE_HOME: dir };
     const run = (from: string) =>
@@ -275,7 +275,7 @@ test.skipIf(!release)(
       ['ours', ours.address, admin.port],
     ] as const) {
       const zk = await connect(address);
-      await zk.create('/kept', { data: name });
+      await zk.create('/kept', name);
       const { stat } = await zk.get('/kept');
       const folder = join(dir, `backup-${name}`);
       const saved = await runInProcess(

@@ -60,7 +60,7 @@ for (const peer of found) {
     const apache = await startApache(peer, { dir });
     const there = await connect(apache.address, { ...auth, identity });
     const onApache = await picture(there);
-    await there.create('/from-apache', { data: 'hi' });
+    await there.create('/from-apache', 'hi');
     await there.delete('/n4');
     const changed = await picture(there);
     await apache.stop();

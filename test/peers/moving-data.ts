@@ -6,8 +6,7 @@ import type { Client } from '../../src/client/index.ts';
 export async function fill(zk: Client): Promise<void> {
   const creator = [{ perms: 31, id: { scheme: 'auth', id: '' } }];
   for (let i = 0; i < 300; i++) {
-    await zk.create(`/n${i}`, {
-      data: i % 11 === 0 ? null : `value ${i}`,
+    await zk.create(`/n${i}`, i % 11 === 0 ? null : `value ${i}`, {
       mode: i % 7 === 0 ? 'ephemeral' : 'persistent',
       ...(i % 5 === 0 ? { acl: creator } : {}),
     });
@@ -22,12 +21,12 @@ export async function fill(zk: Client): Promise<void> {
     { op: 'set', path: '/n1', data: 'by multi' },
     { op: 'delete', path: '/n2' },
   ]);
-  await zk.create('/n1', {}).catch(() => {}); // an error takes a zxid too
-  await zk.create('/container', { mode: 'container' });
+  await zk.create('/n1').catch(() => {}); // an error takes a zxid too
+  await zk.create('/container', '', { mode: 'container' });
   await zk.create('/container/child');
-  await zk.create('/ttl', { mode: 'persistentTtl', ttlMs: 1_000_000_000 });
-  await zk.create('/zürich', { data: '日本' });
-  for (let i = 0; i < 3; i++) await zk.create('/multi/s-', { mode: 'persistentSequential' });
+  await zk.create('/ttl', '', { mode: 'persistentTtl', ttlMs: 1_000_000_000 });
+  await zk.create('/zürich', '日本');
+  for (let i = 0; i < 3; i++) await zk.create('/multi/s-', '', { mode: 'persistentSequential' });
 }
 
 /** All that a client can see, as of now: node by node, and whose session it is. */

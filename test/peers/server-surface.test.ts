@@ -52,18 +52,19 @@ beforeAll(async () => {
   for (const { address } of [apache, ours]) {
     const client = await connect(address, { sessionTimeoutMs: 30_000 });
     clients.push(client);
-    await client.create('/a', { data: 'x' });
-    await client.create('/a/e', { mode: 'ephemeral' });
+    await client.create('/a', 'x');
+    await client.create('/a/e', '', { mode: 'ephemeral' });
     // Enough txns for `hash`, which tells of every 128th, to have something to tell.
     await client.create('/b');
     await Promise.all(Array.from({ length: 300 }, () => client.set('/b', 'y')));
     await client.exists('/a', { watch: () => {} });
     await client.children('/a');
     await client.create('/zookeeper/quota/a');
-    await client.create('/zookeeper/quota/a/zookeeper_limits', {
-      data: 'count=1,bytes=100=;byteHardLimit=-1;countHardLimit=2',
-    });
-    await client.create('/zookeeper/quota/a/zookeeper_stats', { data: 'count=2,bytes=1' });
+    await client.create(
+      '/zookeeper/quota/a/zookeeper_limits',
+      'count=1,bytes=100=;byteHardLimit=-1;countHardLimit=2',
+    );
+    await client.create('/zookeeper/quota/a/zookeeper_stats', 'count=2,bytes=1');
     await expect(client.create('/a/more')).rejects.toMatchObject({ code: 'QUOTA_EXCEEDED' });
   }
 });
@@ -273,7 +274,7 @@ test.skipIf(peer === undefined)('a snapshot of either is restored by the other',
       ...{ port: 0, snapshotEnabled: true, restoreEnabled: true },
     });
     const mine = await connect(server.address);
-    await mine.create('/ours', { data: 'from here' });
+    await mine.create('/ours', 'from here');
     const ofOurs = await fetched(desk.port);
     const ofTheirs = await fetched(apacheAdminPort);
 

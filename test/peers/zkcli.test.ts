@@ -196,7 +196,7 @@ function told(script: readonly string[], text: string): Told {
 
 async function prepared(address: string): Promise<void> {
   const client = await connect(address);
-  await client.create('/mark', { data: mark });
+  await client.create('/mark', mark);
   await client.close();
 }
 

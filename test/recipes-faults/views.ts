@@ -111,7 +111,7 @@ export const viewWorkloads: Readonly<Record<string, Workload>> = {
         const path = `/copied/${(writes * 7 + name.length) % keys}`;
         if (writes % 5 === 0) await client.delete(path);
         else if (writes % 2 === 0) await client.set(path, `${name} ${writes}`);
-        else await client.create(path, { data: `${name} ${writes}` });
+        else await client.create(path, `${name} ${writes}`);
       };
       const difference = async () => {
         const there = new Map<string, string>();

@@ -36,7 +36,7 @@ test('what is the creator’s is for the creator alone', async () => {
   await using zk = await startZk();
   const [owner, stranger] = [await zk.connect(mine), await zk.connect()];
 
-  const { path } = await owner.create('/a', { data: 'secret', acl: creatorAcl });
+  const { path } = await owner.create('/a', 'secret', { acl: creatorAcl });
 
   expect(String((await owner.get(path)).data)).toBe('secret');
   expect((await owner.getAcl(path)).acl).toEqual([{ perms: 31, id: digestId('me:secret') }]);
@@ -57,7 +57,7 @@ test('without a proof there is no creator to give it to', async () => {
   await using zk = await startZk();
   const client = await zk.connect();
 
-  await expect(client.create('/a', { acl: creatorAcl })).rejects.toMatchObject({
+  await expect(client.create('/a', '', { acl: creatorAcl })).rejects.toMatchObject({
     code: 'INVALID_ACL',
   });
 });
@@ -66,7 +66,7 @@ test('a proof is shown again on every new link, before anything else', async () 
   await using zk = await startZk();
   const client = await zk.connect();
   await client.addAuth('digest', 'me:secret');
-  await client.create('/a', { data: 'secret', acl: creatorAcl });
+  await client.create('/a', 'secret', { acl: creatorAcl });
   const { sessionId } = client;
 
   zk.link.cut();
@@ -81,7 +81,7 @@ test('a proof is shown again on every new link, before anything else', async () 
 test('a proof given while there is no link is shown when there is one', async () => {
   await using zk = await startZk();
   const [owner, client] = [await zk.witness(mine), await zk.connect()];
-  await owner.create('/a', { data: 'secret', acl: creatorAcl });
+  await owner.create('/a', 'secret', { acl: creatorAcl });
   zk.link.refuse();
   zk.link.cut();
   await reached(client, 'suspended');

@@ -66,7 +66,7 @@ test('whoami says who the server takes us for', async () => {
 test('quotas are set, listed, narrowed and taken away, below a chroot too', async () => {
   await using zk = await startZk();
   const client = await zk.connect();
-  await client.create('/q', { data: '12' });
+  await client.create('/q', '12');
   await client.create('/q/r');
   await using shell = shellInProcess(zk.address);
 
@@ -145,7 +145,7 @@ test('config prints what the server has, and reconfig says why it can not', asyn
 test('whois names the client behind an ephemeral node', async () => {
   await using zk = await startZk();
   const owner = await zk.connect();
-  await owner.create('/e', { mode: 'ephemeral' });
+  await owner.create('/e', '', { mode: 'ephemeral' });
   await owner.create('/p');
 
   const found = await runInProcess(zk.address, ['whois', '/e', '--json']);

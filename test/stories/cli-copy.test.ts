@@ -41,25 +41,25 @@ const readable = [{ perms: 1, id: { scheme: 'world', id: 'anyone' } }];
 
 /** Data of all kinds, ACLs that bar children, a container, a session's node, names that files can't have. */
 async function fill(client: Client): Promise<void> {
-  await client.create('/from', { data: 'top' });
-  await client.create('/from/text', { data: 'hello\nworld' });
-  await client.create('/from/bytes', { data: Buffer.from([0xff, 0, 1, 0xfe]) });
-  await client.create('/from/empty', { data: '' });
-  await client.create('/from/none', { data: null });
-  await client.create('/from/.dot %41', { data: 'dotted' });
-  await client.create('/from/zürich', { data: '日本' });
-  await client.create('/from/mine', { data: 'm', acl: creator });
-  await client.create('/from/mine/below', { data: 'b' });
+  await client.create('/from', 'top');
+  await client.create('/from/text', 'hello\nworld');
+  await client.create('/from/bytes', Buffer.from([0xff, 0, 1, 0xfe]));
+  await client.create('/from/empty', '');
+  await client.create('/from/none', null);
+  await client.create('/from/.dot %41', 'dotted');
+  await client.create('/from/zürich', '日本');
+  await client.create('/from/mine', 'm', { acl: creator });
+  await client.create('/from/mine/below', 'b');
   await client.setAcl('/from/mine', [
     ...readable,
     { perms: 31, id: { scheme: 'digest', id: 'ann:7RJfAeIvrl4zdj6sS2fXrQHDvHM=' } },
   ]);
-  await client.create('/from/read-only', { data: 'r' });
-  await client.create('/from/read-only/below', { data: 'b' });
+  await client.create('/from/read-only', 'r');
+  await client.create('/from/read-only/below', 'b');
   await client.setAcl('/from/read-only', guarded);
-  await client.create('/from/container', { mode: 'container' });
-  await client.create('/from/container/child', { data: 'c' });
-  await client.create('/from/here', { mode: 'ephemeral' });
+  await client.create('/from/container', '', { mode: 'container' });
+  await client.create('/from/container/child', 'c');
+  await client.create('/from/here', '', { mode: 'ephemeral' });
 }
 
 async function picture(client: Client, root: string): Promise<Record<string, unknown>> {
@@ -105,8 +105,8 @@ test.each([
 
 test('a file that was cut short or changed is refused before anything is written', async () => {
   const client = await zk.connect();
-  await client.create('/from', { data: 'top' });
-  await client.create('/from/a', { data: 'value' });
+  await client.create('/from', 'top');
+  await client.create('/from/a', 'value');
   const file = join(dir, 'tree.json');
   await runInProcess(zk.address, ['cp', '/from', `json://${file}`]);
   const text = readFileSync(file, 'utf8');
@@ -127,11 +127,11 @@ test('a file that was cut short or changed is refused before anything is written
 
 test('a conflict stops a copy before it begins, or is skipped, or overwritten', async () => {
   const client = await zk.connect();
-  await client.create('/from', { data: 'top' });
-  await client.create('/from/a', { data: 'new' });
-  await client.create('/from/b', { data: 'b' });
-  await client.create('/to', { data: 'top' });
-  await client.create('/to/a', { data: 'old' });
+  await client.create('/from', 'top');
+  await client.create('/from/a', 'new');
+  await client.create('/from/b', 'b');
+  await client.create('/to', 'top');
+  await client.create('/to/a', 'old');
   const data = async (path: string) => (await client.get(path)).data?.toString();
 
   const refused = await runInProcess(zk.address, ['cp', '/from', '/to']);
@@ -166,13 +166,13 @@ test('a conflict stops a copy before it begins, or is skipped, or overwritten', 
 
 test('a mirror deletes what is not in the source, but not what a session holds; a dry run only says so', async () => {
   const client = await zk.connect();
-  await client.create('/from', { data: 'top' });
-  await client.create('/from/a', { data: 'a' });
-  await client.create('/to', { data: 'top' });
+  await client.create('/from', 'top');
+  await client.create('/from/a', 'a');
+  await client.create('/to', 'top');
   await client.create('/to/gone');
   await client.create('/to/gone/below');
   await client.create('/to/live');
-  await client.create('/to/live/session', { mode: 'ephemeral' });
+  await client.create('/to/live/session', '', { mode: 'ephemeral' });
 
   const dry = await runInProcess(zk.address, ['mirror', '/from', '/to', '--dry-run']);
   const before = (await client.children('/to')).sort();
@@ -186,7 +186,7 @@ test('a mirror deletes what is not in the source, but not what a session holds; 
 
 test('nothing is written to a read-only target, and everything may be read from it', async () => {
   const client = await zk.connect();
-  await client.create('/from', { data: 'x' });
+  await client.create('/from', 'x');
 
   const refused = await runInProcess(zk.address, ['cp', '/from', '/to', '--read-only']);
   const out = await runInProcess(zk.address, [
@@ -214,7 +214,7 @@ test('an ACL that the server hides is refused instead of copied wrong', async ()
 
 test('a folder that is not a tree of ours is never replaced', async () => {
   const client = await zk.connect();
-  await client.create('/from', { data: 'x' });
+  await client.create('/from', 'x');
   writeFileSync(join(dir, 'precious'), 'mine');
 
   const { code, err } = await runInProcess(zk.address, ['mirror', '/from', `file://${dir}`]);
@@ -249,7 +249,7 @@ test('a backup is of one moment, notes ephemeral nodes, and is restored as it wa
 test('what changes while a backup is taken is read again until it is of one moment', async () => {
   const client = await zk.connect();
   await client.create('/t');
-  for (const name of ['a', 'b', 'c', 'd']) await client.create(`/t/${name}`, { data: 'old' });
+  for (const name of ['a', 'b', 'c', 'd']) await client.create(`/t/${name}`, 'old');
   const file = join(dir, 'backup.json.gz');
   let isFirst = true;
 
@@ -262,7 +262,7 @@ test('what changes while a backup is taken is read again until it is of one mome
       isFirst = false;
       await client.set('/t/a', 'new');
       await client.delete('/t/b');
-      await client.create('/t/e', { data: 'added' });
+      await client.create('/t/e', 'added');
       await client.setAcl('/t/c', [
         ...readable,
         { perms: 16, id: { scheme: 'world', id: 'anyone' } },
@@ -293,7 +293,7 @@ test('what changes while a backup is taken is read again until it is of one mome
 
 test('a tree that never stands still gives a backup that says so', async () => {
   const client = await zk.connect();
-  await client.create('/t', { data: '0' });
+  await client.create('/t', '0');
   const file = join(dir, 'backup.json');
   const walk = client.walk.bind(client);
   // Somebody writes between every two looks.
@@ -357,7 +357,7 @@ test('a file that can not be written is no refusal of the server', async () => {
 
 test('a backup whose disk was full for a moment is none', async () => {
   const client = await zk.connect();
-  await client.create('/from', { data: 'x'.repeat(900_000) });
+  await client.create('/from', 'x'.repeat(900_000));
   const file = join(dir, 'backup.json.gz');
   const main = join(import.meta.dirname, '../../src/cli/main.ts');
   const words = ['--import', import.meta.resolve('tsx'), main, 'backup', file, '/from'];

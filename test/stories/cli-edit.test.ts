@@ -25,7 +25,7 @@ function editor(script: string): { environment: Record<string, string> } {
 test('edit --json writes what the editor left, and says which version it made', async () => {
   await using zk = await startZk();
   const client = await zk.connect();
-  await client.create('/a', { data: '{"x":1}' });
+  await client.create('/a', '{"x":1}');
 
   const edited = await runInProcess(
     zk.address,
@@ -44,8 +44,8 @@ test('edit --json writes what the editor left, and says which version it made', 
 test('an editor that fails writes nothing, and neither does one on a node that is not there or no text', async () => {
   await using zk = await startZk();
   const client = await zk.connect();
-  await client.create('/a', { data: 'old' });
-  await client.create('/bytes', { data: Buffer.from([0xff, 0xfe]) });
+  await client.create('/a', 'old');
+  await client.create('/bytes', Buffer.from([0xff, 0xfe]));
   const spoil = editor('echo spoilt > "$1"; exit 3');
 
   const failed = await runInProcess(zk.address, ['edit', '/a', '--json'], spoil);
@@ -62,7 +62,7 @@ test('an editor that fails writes nothing, and neither does one on a node that i
 test('where somebody was faster nothing is written, and what was edited is kept', async () => {
   await using zk = await startZk();
   const client = await zk.connect();
-  await client.create('/a', { data: 'old' });
+  await client.create('/a', 'old');
   const gate = join(folder, 'gate');
   expect(spawnSync('mkfifo', [gate]).status).toBe(0);
   const slow = editor(`printf " and mine" >> "$1"; cat ${gate}`);

@@ -29,7 +29,7 @@ const kafka = (...words: string[]) => runInProcess(zk.directAddress, ['kafka', .
 const json = (...words: string[]) => kafka(...words, '--json');
 
 async function put(path: string, data: string | null): Promise<void> {
-  await client.create(path, { parents: true, ...(data !== null && { data }) });
+  await client.create(path, data ?? '', { parents: true });
 }
 
 async function close(...brokers: TestBroker[]): Promise<void> {
@@ -50,14 +50,13 @@ async function putMember(owner: Client, group: string, partitions: string[]): Pr
     subscription: new Map([['orders', 1]]),
     timestampMs: 1,
   })!;
-  await owner.create(layout08.consumer.at({ group, consumer }), {
-    data,
+  await owner.create(layout08.consumer.at({ group, consumer }), data, {
     mode: 'ephemeral',
     parents: true,
   });
   for (const partition of partitions) {
     const path = layout08.owner.at({ group, topic: 'orders', partition });
-    await owner.create(path, { data: `${consumer}-0`, mode: 'ephemeral', parents: true });
+    await owner.create(path, `${consumer}-0`, { mode: 'ephemeral', parents: true });
   }
 }
 
@@ -321,13 +320,11 @@ test('offsets go to an end or a time as the records say', async () => {
 });
 
 test('a cluster of 0.7 is read as one', async () => {
-  await client.create('/brokers/ids/29', {
-    data: 'mota29-1394675777000:mota29:9092',
+  await client.create('/brokers/ids/29', 'mota29-1394675777000:mota29:9092', {
     mode: 'ephemeral',
     parents: true,
   });
-  await client.create(layout07.topicBroker.at({ topic: 'orders', broker: 29 }), {
-    data: '2',
+  await client.create(layout07.topicBroker.at({ topic: 'orders', broker: 29 }), '2', {
     mode: 'ephemeral',
     parents: true,
   });

@@ -101,9 +101,9 @@ test('get gives the very bytes to a pipe, and nothing harmful to a terminal', as
   await using zk = await startZk();
   const client = await zk.connect();
   const bytes = Buffer.from([0, 255, 27, 91, 51, 49, 109, 10, 128]);
-  await client.create('/bytes', { data: bytes });
-  await client.create('/text', { data: 'a\x1b[31m\u202eb\nc\t' });
-  await client.create('/null', { data: null });
+  await client.create('/bytes', bytes);
+  await client.create('/text', 'a\x1b[31m\u202eb\nc\t');
+  await client.create('/null', null);
   const get = (path: string, ...flags: string[]) =>
     runInProcess(zk.address, ['get', path, ...flags]);
   const shown = (path: string) => runInProcess(zk.address, ['get', path], { isTty: true });
@@ -144,7 +144,7 @@ test('data comes out of a file, of standard input and of base64, byte for byte',
 test('values inside JSON are read and set by their keys, whoever else writes meanwhile', async () => {
   await using zk = await startZk();
   const client = await zk.connect();
-  await client.create('/j', { data: '{\n  "a": {"list": [1, {"b": "x"}]}\n}' });
+  await client.create('/j', '{\n  "a": {"list": [1, {"b": "x"}]}\n}');
   const drover = (...argv: string[]) => runInProcess(zk.address, argv);
 
   expect((await drover('get', '--at', 'a.list.1.b', '/j')).out).toBe('x\n');
@@ -231,7 +231,7 @@ test('quotes are zkCli’s quotes', async () => {
 test('txn does all or nothing, and says what failed', async () => {
   await using zk = await startZk();
   const client = await zk.connect();
-  await client.create('/b', { data: 'old' });
+  await client.create('/b', 'old');
   const txn = (...ops: string[]) => runInProcess(zk.address, ['txn', ...ops]);
 
   const done = await txn(
@@ -259,7 +259,7 @@ test('txn does all or nothing, and says what failed', async () => {
 test('a watch that was asked for by a command of its own is waited for', async () => {
   await using zk = await startZk();
   const client = await zk.connect();
-  await client.create('/a', { data: 'one' });
+  await client.create('/a', 'one');
   let isPrinted: () => void;
   const printed = new Promise<void>((resolve) => {
     isPrinted = resolve;

@@ -166,7 +166,7 @@ test('contexts are kept, selected and gone back to, and a read-only one refuses 
 test('a line is completed where it goes, and with no credentials that it would not show', async () => {
   const environment = { XDG_CONFIG_HOME: dir };
   const client = await zk.connect();
-  await client.create('/there/open', { parents: true });
+  await client.create('/there/open', '', { parents: true });
   await client.create('/secret');
   await client.create('/secret/inside');
   const anyone = { scheme: 'world', id: 'anyone' };

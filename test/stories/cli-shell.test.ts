@@ -10,7 +10,7 @@ import { startZk } from '../zk.ts';
 test('paths are relative to where we are', async () => {
   await using zk = await startZk();
   const client = await zk.connect();
-  for (const path of ['/a', '/a/b', '/c']) await client.create(path, { data: path });
+  for (const path of ['/a', '/a/b', '/c']) await client.create(path, path);
   await using shell = shellInProcess(zk.address);
 
   expect((await shell.run('pwd')).out).toBe('/\n');
@@ -54,7 +54,7 @@ test('history numbers lines as zkCli does, and redo runs one again', async () =>
 test('events of watches are printed between lines, until they are switched off', async () => {
   await using zk = await startZk();
   const client = await zk.connect();
-  await client.create('/w', { data: 'x' });
+  await client.create('/w', 'x');
   await using shell = shellInProcess(zk.address);
   const hears = (text: string) => vi.waitFor(() => expect(shell.printed()).toContain(text), 10_000);
 

@@ -19,9 +19,9 @@ async function planted(zk: Zk) {
     ['/app/Zebra', 'LEVEL=warn'],
     ['/other', 'x'],
   ] as const) {
-    await client.create(path, { data });
+    await client.create(path, data);
   }
-  await client.create('/app/locks/one', { mode: 'ephemeral', data: '12345' });
+  await client.create('/app/locks/one', '12345', { mode: 'ephemeral' });
   return client;
 }
 
@@ -106,13 +106,13 @@ test('diff compares two subtrees, on one server or on two', async () => {
   await using zk = await startZk();
   const client = await zk.connect();
   for (const root of ['/a', '/b']) {
-    await client.create(root, { data: 'same' });
-    await client.create(`${root}/both`, { data: `one\n${root}\nthree` });
+    await client.create(root, 'same');
+    await client.create(`${root}/both`, `one\n${root}\nthree`);
   }
   await client.create('/a/left');
-  await client.create('/b/both/right', { data: 'r' });
+  await client.create('/b/both/right', 'r');
   await client.create('/b/z');
-  await client.create('/a/z', { acl: [{ perms: 1, id: { scheme: 'world', id: 'anyone' } }] });
+  await client.create('/a/z', '', { acl: [{ perms: 1, id: { scheme: 'world', id: 'anyone' } }] });
   const there = `zk://${zk.directAddress}`;
 
   const text = await runInProcess(zk.address, ['diff', '/a', '/b']);
@@ -133,10 +133,10 @@ test('diff compares with files and folders, and those with each other', async ()
   const plain = `file://${folder}/tree`;
   const loose = join(folder, 'loose.json');
   const drover = (...argv: string[]) => runInProcess(zk.address, argv);
-  await client.create('/a', { data: 'root' });
-  await client.create('/a/b', { data: 'one\ntwo' });
+  await client.create('/a', 'root');
+  await client.create('/a/b', 'one\ntwo');
   await client.create('/a/b/c');
-  await client.create('/a/b-c', { data: 'x' }); // before b/c by its letters, behind it in the tree
+  await client.create('/a/b-c', 'x'); // before b/c by its letters, behind it in the tree
   for (const place of [file, packed, plain]) {
     expect(await drover('cp', '/a', place, '--yes')).toMatchObject({ code: 0 });
   }
@@ -144,7 +144,7 @@ test('diff compares with files and folders, and those with each other', async ()
   const same = [await drover('diff', '/a', file), await drover('diff', plain, packed, '--acl')];
   await client.set('/a/b', 'one\n2');
   await client.delete('/a/b/c');
-  await client.create('/a/new', { acl: [{ perms: 1, id: { scheme: 'world', id: 'anyone' } }] });
+  await client.create('/a/new', '', { acl: [{ perms: 1, id: { scheme: 'world', id: 'anyone' } }] });
   await client.setAcl('/a/b-c', [{ perms: 1, id: { scheme: 'world', id: 'anyone' } }]);
   const changed = await drover('diff', file, '/a');
   const acls = await drover('diff', '/a', packed, '--acl', '--json');
@@ -299,7 +299,7 @@ test('Ctrl-C stops a deletion between two batches, and says how far it came', as
 test('watch tells of every change, with what has changed, until it is stopped', async () => {
   await using zk = await startZk();
   const client = await zk.connect();
-  await client.create('/w', { data: 'a\nb\nc' });
+  await client.create('/w', 'a\nb\nc');
   let isHeard = false;
   const controller = new AbortController();
   const running = runInProcess(zk.address, ['watch', '-r', '/w', '--json'], {
@@ -314,7 +314,7 @@ test('watch tells of every change, with what has changed, until it is stopped', 
     await client.set('/w', `a\n${Math.random()}\nc`);
     expect(isHeard).toBe(true);
   }, 10_000);
-  await client.create('/w/x', { data: 'new' });
+  await client.create('/w/x', 'new');
   await client.set('/w/x', 'newer');
   await client.delete('/w/x');
   const { code, records } = await running;
@@ -330,7 +330,7 @@ test('watch tells of every change, with what has changed, until it is stopped', 
 test('watch ends after so many changes, and shows lines that went and came', async () => {
   await using zk = await startZk();
   const client = await zk.connect();
-  await client.create('/w', { data: 'a\nb\nc' });
+  await client.create('/w', 'a\nb\nc');
   let changes = 0;
   const running = runInProcess(zk.address, ['watch', '/w', '--count', '2']);
   let isOver = false;

@@ -14,7 +14,7 @@ test('a node is seen, changed, taken back and deleted', async () => {
   await using zk = await startZk();
   await using web = await consoleAt(zk.directAddress);
   const client = await zk.connect();
-  await client.create('/doc', { data: '{"a":1}' });
+  await client.create('/doc', '{"a":1}');
 
   const node = (await web.get('/api/node?path=/doc')).json;
   expect(node).toMatchObject({ encoding: 'json', stat: { version: 0, kind: 'persistent' } });
@@ -83,7 +83,7 @@ test('servers, sessions and watches are shown as far as the server tells', async
   await using zk = await startZk();
   await using web = await consoleAt(zk.directAddress);
   const client = await zk.connect();
-  await client.create('/mine', { mode: 'ephemeral' });
+  await client.create('/mine', '', { mode: 'ephemeral' });
   await client.get('/mine', { watch: () => {} });
   const session = `0x${client.sessionId!.toString(16)}`;
 

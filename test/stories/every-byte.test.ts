@@ -19,17 +19,17 @@ const make = (witness: Client, path: string) => witness.create(path);
 const isThere = async (witness: Client, path: string) => (await witness.exists(path)) !== null;
 
 const cases: Case[] = [
-  { op: 'create', writes: true, act: (c, p) => c.create(p, { data: 'x' }), happened: isThere },
+  { op: 'create', writes: true, act: (c, p) => c.create(p, 'x'), happened: isThere },
   {
     op: 'createTTL',
     writes: true,
-    act: (c, p) => c.create(p, { mode: 'persistentTtl', ttlMs: 60_000 }),
+    act: (c, p) => c.create(p, '', { mode: 'persistentTtl', ttlMs: 60_000 }),
     happened: isThere,
   },
   {
     op: 'createContainer',
     writes: true,
-    act: (c, p) => c.create(p, { mode: 'container' }),
+    act: (c, p) => c.create(p, '', { mode: 'container' }),
     happened: isThere,
   },
   {

@@ -161,11 +161,12 @@ test('an election that is older than the registration makes nobody a leader', as
   const admin = await zk.witness();
   await prepareCluster(admin);
   const state = { leader: 1, leaderEpoch: 3, controllerEpoch: 1, isr: [1], isRecovering: false };
-  await admin.create('/brokers/topics/t', { data: '{"version":1,"partitions":{"0":[1]}}' });
-  await admin.create('/brokers/topics/t/partitions/0/state', {
-    parents: true,
-    data: layout08.partitionState.format(state)!,
-  });
+  await admin.create('/brokers/topics/t', '{"version":1,"partitions":{"0":[1]}}');
+  await admin.create(
+    '/brokers/topics/t/partitions/0/state',
+    layout08.partitionState.format(state)!,
+    { parents: true },
+  );
 
   const alone = await addBroker(zk, 1, { controller: false });
   await alone.broker.settled();
@@ -223,7 +224,7 @@ test('a broker that lost two sessions before it could register again can still b
   // What looks like an earlier life of it is in the way: it waits, and so does its controller.
   zk.link.refuse();
   await zk.expire(one.client);
-  await eventually(() => admin.create('/brokers/ids/1', { data: data! }));
+  await eventually(() => admin.create('/brokers/ids/1', data!));
   await zk.link.accept();
   for (let sessions = 0; sessions < 2; sessions++) {
     await eventually(() => expect(one.client.state.name).toBe('connected'));

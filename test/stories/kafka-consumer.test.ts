@@ -303,7 +303,7 @@ test('an offset that is gone is reported, and reading begins where startFrom say
   await using zk = await startZk();
   const witness = await zk.witness();
   const path = layout08.offset.at({ group, topic: 't', partition: 0 });
-  await witness.create(path, { data: '5000', parents: true });
+  await witness.create(path, '5000', { parents: true });
   await using a = await consumer(zk, { topics: fixedTopics({ t: 1 }) });
   const problems: string[] = [];
   a.consumer.on('problem', ({ why }) => problems.push(why));

@@ -374,7 +374,7 @@ test.for(['gets its id', 'is moved'] as const)(
     };
     if (moment === 'gets its id') {
       vi.spyOn(client, 'multi').mockImplementation(growFirst);
-      await admin.create(path, { data: '{"version":1,"partitions":{"0":[1]}}' });
+      await admin.create(path, '{"version":1,"partitions":{"0":[1]}}');
     } else {
       await createTopic(admin, 't', { assignment: [[1]] });
       await expectState(admin, 't', 0, { leader: 1 });
@@ -452,7 +452,7 @@ test('what an earlier life of a broker said of a deletion counts for nothing', a
 
   await deleteTopic(admin, 't');
   const answer = layoutDrover.deleted.at({ topic: 't', broker: 2 });
-  await eventually(() => admin.create(answer, { data: '1' }));
+  await eventually(() => admin.create(answer, '1'));
   await eventually(async () => {
     expect((await admin.exists(layoutDrover.deletion.at({ topic: 't' })))?.numChildren).toBe(1);
   });
@@ -472,7 +472,7 @@ test('a broker that came back before anybody looked is taken for dead, and then 
   await eventually(() => expect(one.broker.controller!.isActive).toBe(true));
   const admin = await zk.witness();
   const data = '{"version":1,"host":"h","port":1}';
-  await admin.create('/brokers/ids/2', { mode: 'ephemeral', data });
+  await admin.create('/brokers/ids/2', data, { mode: 'ephemeral' });
   await createTopic(admin, 't', { assignment: [[2, 1]] });
   await createTopic(admin, 'u', { assignment: [[2]] });
   await expectState(admin, 't', 0, { leader: 2, isr: [2, 1] });
@@ -630,13 +630,10 @@ test('garbage in nodes is told with its path, and all else goes on', async () =>
   const one = await addBroker(zk, 1, { onProblem: ({ path }) => problems.push(path) });
   await eventually(() => expect(one.broker.controller!.isActive).toBe(true));
 
-  await admin.create('/brokers/topics/bad', { data: '{"partitions":' });
-  await admin.create('/brokers/ids/what', { data: 'nonsense' });
-  await admin.create('/isr_change_notification/isr_change_', {
-    mode: 'persistentSequential',
-    data: '?',
-  });
-  await admin.create('/admin/preferred_replica_election', { data: 'x' });
+  await admin.create('/brokers/topics/bad', '{"partitions":');
+  await admin.create('/brokers/ids/what', 'nonsense');
+  await admin.create('/isr_change_notification/isr_change_', '?', { mode: 'persistentSequential' });
+  await admin.create('/admin/preferred_replica_election', 'x');
   await createTopic(admin, 'good', { assignment: [[1]] });
 
   await expectState(admin, 'good', 0, { leader: 1 });

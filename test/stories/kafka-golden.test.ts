@@ -65,7 +65,7 @@ const clock = { ...systemClock, wallMs: () => 1_500_000_000_000 };
 async function load(client: Client, tree: Tree): Promise<void> {
   for (const path of Object.keys(tree).sort()) {
     const { data, ephemeral } = tree[path]!;
-    await client.create(path, { data, mode: ephemeral ? 'ephemeral' : 'persistent' });
+    await client.create(path, data, { mode: ephemeral ? 'ephemeral' : 'persistent' });
   }
 }
 
@@ -259,7 +259,7 @@ test('0.7.2: brokers are read as they wrote themselves, and what is no broker is
   await using zk = await startZk();
   const java = await zk.witness();
   await load(java, golden.versions['0.7.2']!.tree);
-  await java.create('/brokers/ids/7', { data: 'neither:this:nor:that' });
+  await java.create('/brokers/ids/7', 'neither:this:nor:that');
   const problems: string[] = [];
 
   const brokers = await readBrokers(java, { onProblem: ({ path }) => void problems.push(path) });
@@ -319,7 +319,7 @@ test.for(joins)('$version: a member of ours joins $group as a Java one would', a
   const moving = owners.filter((path) => path in tree && tree[path]!.data !== nodes[path]!.data);
   for (const path of moving) await java.delete(path);
   for (const path of moving.filter((one) => !isMine(one))) {
-    await java.create(path, { data: nodes[path]!.data, mode: 'ephemeral' });
+    await java.create(path, nodes[path]!.data, { mode: 'ephemeral' });
   }
   await eventually(() => {
     expect(member.state.name).toBe('settled');

@@ -55,8 +55,8 @@ const has = (one: Member, ...partitions: number[]) =>
 test('an owner node in the way is waited for, however long, and then taken', async () => {
   await using zk = await startZk();
   const stranger = await zk.witness();
-  await stranger.create(owners, { parents: true });
-  await stranger.create(`${owners}/2`, { data: 'somebody-0', mode: 'ephemeral' });
+  await stranger.create(owners, '', { parents: true });
+  await stranger.create(`${owners}/2`, 'somebody-0', { mode: 'ephemeral' });
   const a = await join(zk);
   await has(a, 0, 1, 3);
   await vi.waitFor(() => expect(a.member.status().blocked).toHaveLength(1));
@@ -76,8 +76,8 @@ test('an owner node in the way is waited for, however long, and then taken', asy
 test('waiting for an owner costs nothing: it is a watch, and not a try every so often', async () => {
   await using zk = await startZk();
   const stranger = await zk.witness();
-  await stranger.create(owners, { parents: true });
-  await stranger.create(`${owners}/2`, { data: 'somebody-0', mode: 'ephemeral' });
+  await stranger.create(owners, '', { parents: true });
+  await stranger.create(`${owners}/2`, 'somebody-0', { mode: 'ephemeral' });
   const a = await join(zk);
   await has(a, 0, 1, 3);
   await vi.waitFor(() => expect(a.member.status().blocked).toHaveLength(1));
@@ -276,11 +276,11 @@ test('a node of this member’s own earlier session is deleted, and claimed anew
 test('garbage in one registration is reported, and the others share everything', async () => {
   await using zk = await startZk();
   const bad = await zk.witness();
-  await bad.create(ids, { parents: true });
-  await bad.create(`${ids}/g_empty`, { mode: 'ephemeral' });
-  await bad.create(`${ids}/g_nonsense`, { data: '{]', mode: 'ephemeral' });
+  await bad.create(ids, '', { parents: true });
+  await bad.create(`${ids}/g_empty`, '', { mode: 'ephemeral' });
+  await bad.create(`${ids}/g_nonsense`, '{]', { mode: 'ephemeral' });
   const white = { version: 1, pattern: 'white_list', subscription: { '(?<': 1 }, timestamp: '1' };
-  await bad.create(`${ids}/g_regex`, { data: JSON.stringify(white), mode: 'ephemeral' });
+  await bad.create(`${ids}/g_regex`, JSON.stringify(white), { mode: 'ephemeral' });
 
   const a = await join(zk);
   await has(a, 0, 1, 2, 3);
@@ -299,10 +299,10 @@ test.for([
   async ([, options]) => {
     await using zk = await startZk();
     const bad = await zk.witness();
-    await bad.create(ids, { parents: true });
+    await bad.create(ids, '', { parents: true });
     const write = (id: string, subscription: object, pattern = 'static') => {
       const data = JSON.stringify({ version: 1, pattern, subscription, timestamp: '1' });
-      return bad.create(`${ids}/${id}`, { data, mode: 'ephemeral' });
+      return bad.create(`${ids}/${id}`, data, { mode: 'ephemeral' });
     };
     await write('g_dots', { '..': 1 });
     await write('g_endless', { t: 1_000_000_000 });
@@ -312,7 +312,7 @@ test.for([
     const replicas = { 0: [1], 1: [1], 2: [1], 3: [1] };
     const topic = { version: 1, partitions: replicas };
     const path = layout08.topic.at({ topic: 't' });
-    await bad.create(path, { data: JSON.stringify(topic), parents: true });
+    await bad.create(path, JSON.stringify(topic), { parents: true });
 
     const client = await zk.connect();
     await using member = new GroupMember(
@@ -334,8 +334,8 @@ test.for([
 test('a registration that was made empty and filled later counts once it is filled', async () => {
   await using zk = await startZk();
   const late = await zk.witness();
-  await late.create(ids, { parents: true });
-  await late.create(`${ids}/g_0late`, { mode: 'ephemeral' });
+  await late.create(ids, '', { parents: true });
+  await late.create(`${ids}/g_0late`, '', { mode: 'ephemeral' });
   const a = await join(zk);
   await has(a, 0, 1, 2, 3);
 
@@ -462,11 +462,11 @@ test('scripted Java members: claims made by their rule and ours fit into one gro
   const id = 'g_javahost-1411294187842-5b2a0f11';
   const data =
     '{"version":1,"subscription":{"t":1},"pattern":"static","timestamp":"1411294187842"}';
-  await java.create(ids, { parents: true });
-  await java.create(`${ids}/${id}`, { data, mode: 'ephemeral' });
-  await java.create(owners, { parents: true });
+  await java.create(ids, '', { parents: true });
+  await java.create(`${ids}/${id}`, data, { mode: 'ephemeral' });
+  await java.create(owners, '', { parents: true });
   for (const p of [0, 1, 2, 3]) {
-    await java.create(`${owners}/${p}`, { data: `${id}-0`, mode: 'ephemeral' });
+    await java.create(`${owners}/${p}`, `${id}-0`, { mode: 'ephemeral' });
   }
   // It sorts behind "g_a": with range over two members Java keeps 2 and 3, and lets 0 and 1 go.
   const a = await join(zk, { consumerId: 'a' });
@@ -475,7 +475,7 @@ test('scripted Java members: claims made by their rule and ours fit into one gro
   // Java's rebalance: release all, then claim what its own computation says.
   for (const p of [0, 1, 2, 3]) await java.delete(`${owners}/${p}`);
   for (const p of [2, 3]) {
-    await java.create(`${owners}/${p}`, { data: `${id}-0`, mode: 'ephemeral' });
+    await java.create(`${owners}/${p}`, `${id}-0`, { mode: 'ephemeral' });
   }
   await has(a, 0, 1);
   await a.member.settled();
@@ -491,9 +491,9 @@ test('what an earlier session of ours left is deleted at once; what a stranger l
   await using zk = await startZk();
   const before = await zk.witness();
   const stranger = await zk.witness();
-  await before.create(owners, { parents: true });
-  await before.create(`${owners}/0`, { data: 'g_me-0', mode: 'ephemeral' });
-  await stranger.create(`${owners}/1`, { data: 'g_me-0', mode: 'ephemeral' });
+  await before.create(owners, '', { parents: true });
+  await before.create(`${owners}/0`, 'g_me-0', { mode: 'ephemeral' });
+  await stranger.create(`${owners}/1`, 'g_me-0', { mode: 'ephemeral' });
   const client = await zk.connect();
   const ownership = new Ownership(client, {
     group,

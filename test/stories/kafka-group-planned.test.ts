@@ -214,9 +214,9 @@ test('a group can be described from outside: members, owners, ages, offsets, and
   const a = await join(zk, { consumerId: 'a' });
   await shared(a);
   const offset = layout08.offset.at({ group, topic: 't', partition: 3 });
-  await witness.create(offset, { data: '41', parents: true });
+  await witness.create(offset, '41', { parents: true });
   const stray = layout08.owner.at({ group, topic: 't', partition: 99 });
-  await witness.create(stray, { data: 'g_gone-0', mode: 'ephemeral' });
+  await witness.create(stray, 'g_gone-0', { mode: 'ephemeral' });
 
   const source = { bounds: async () => ({ earliest: 0n, latest: 100n }) };
   const info = await describeGroup(witness, { group, source });

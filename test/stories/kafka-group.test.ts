@@ -143,7 +143,7 @@ test('threads: a member has as many as it registered, and says which are idle', 
 test('a member registers in one write: whoever sees its node sees all of it', async () => {
   await using zk = await startZk();
   const witness = await zk.witness();
-  await witness.create(ids, { parents: true });
+  await witness.create(ids, '', { parents: true });
   const seen: (string | null)[] = [];
   const stream = witness.watch(ids, { recursive: true });
   await stream.ready;
@@ -301,7 +301,7 @@ test('topics: a filter takes in what comes later, and leaves Kafka’s own out',
     const data = JSON.stringify({ version: 1, partitions: replicas });
     const path = layout08.topic.at({ topic: name });
     if (await witness.exists(path)) await witness.set(path, data);
-    else await witness.create(path, { data, parents: true });
+    else await witness.create(path, data, { parents: true });
   };
   await topic('logs.a', 2);
   await topic('other', 2);
@@ -325,8 +325,8 @@ test('topics: a filter takes in what comes later, and leaves Kafka’s own out',
 test('0.7: partitions are what brokers registered, and registrations are plain text', async () => {
   await using zk = await startZk();
   const broker = await zk.witness();
-  await broker.create('/brokers/topics/t', { parents: true });
-  await broker.create('/brokers/topics/t/29', { data: '2', mode: 'ephemeral' });
+  await broker.create('/brokers/topics/t', '', { parents: true });
+  await broker.create('/brokers/topics/t/29', '2', { mode: 'ephemeral' });
   const client = await zk.connect();
   const hooks = { assigned: () => {}, releasing: async () => {} };
   await using member = new GroupMember(
@@ -338,7 +338,7 @@ test('0.7: partitions are what brokers registered, and registrations are plain t
   member.start();
   await vi.waitFor(() => expect(mine()).toEqual(['29-0', '29-1']), 10_000);
 
-  await broker.create('/brokers/topics/t/30', { data: '1', mode: 'ephemeral' });
+  await broker.create('/brokers/topics/t/30', '1', { mode: 'ephemeral' });
   await vi.waitFor(() => expect(mine()).toEqual(['29-0', '29-1', '30-0']), 10_000);
 
   expect(String((await broker.get(`${ids}/${member.id}`)).data)).toBe('{ "t": 2 }');

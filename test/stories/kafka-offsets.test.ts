@@ -128,7 +128,7 @@ test('a higher offset that somebody else wrote is kept; a lower one is written o
 test('what is no offset is reported, and written over', async () => {
   await using zk = await startZk();
   const witness = await zk.witness();
-  await witness.create(pathOf(0), { data: 'nonsense', parents: true });
+  await witness.create(pathOf(0), 'nonsense', { parents: true });
   const { store, owned } = await owner(zk);
 
   expect(await store.start(owned[0]!)).toBeNull();
@@ -254,7 +254,7 @@ test('a shift whose reply was lost is done once', async () => {
   await using zk = await startZk();
   const client = await zk.connect();
   const witness = await zk.witness();
-  await witness.create(pathOf(0), { data: '0', parents: true });
+  await witness.create(pathOf(0), '0', { parents: true });
   for (let i = 1; i <= 10; i++) {
     const shifting = resetOffsets(client, { group, partitions: [t(0)], rule: { shiftBy: 10n } });
     zk.link.cut();

@@ -14,15 +14,11 @@ test('0.7: partitions of all brokers, by broker and number, come and go with the
   await using zk = await startZk();
   const [client, broker9, broker10] = [await zk.connect(), await zk.witness(), await zk.witness()];
   const register = async (broker: typeof broker9, id: number, count: number) => {
-    await broker.create(`/brokers/ids/${id}`, {
-      parents: false,
-      mode: 'ephemeral',
-      data: `h-1:h:${id}`,
-    });
-    await broker.create(`/brokers/topics/t/${id}`, { mode: 'ephemeral', data: String(count) });
+    await broker.create(`/brokers/ids/${id}`, `h-1:h:${id}`, { parents: false, mode: 'ephemeral' });
+    await broker.create(`/brokers/topics/t/${id}`, String(count), { mode: 'ephemeral' });
   };
-  await client.create('/brokers/ids', { parents: true });
-  await client.create('/brokers/topics/t', { parents: true });
+  await client.create('/brokers/ids', '', { parents: true });
+  await client.create('/brokers/topics/t', '', { parents: true });
   await register(broker10, 10, 1);
   await register(broker9, 9, 11);
 
@@ -37,9 +33,8 @@ test('MetaQ: masters alone take records, round robin in the order of the list', 
   await using zk = await startZk();
   const client = await zk.connect();
   const share = (name: string, numParts: number) =>
-    client.create(`/brokers/topics-pub/t/${name}`, {
+    client.create(`/brokers/topics-pub/t/${name}`, JSON.stringify({ numParts, broker: name }), {
       parents: true,
-      data: JSON.stringify({ numParts, broker: name }),
     });
   await share('2-m', 2);
   await share('1-m', 1);
@@ -82,13 +77,14 @@ test('the list stays as it was without a session, says so, and is fresh again wi
   await using zk = await startZk();
   const [client, admin] = [await zk.connect({ renew: true }), await zk.witness()];
   await prepareCluster(admin);
-  await admin.create('/brokers/ids/1', { data: '{"version":1,"host":"h","port":1}' });
-  await admin.create('/brokers/topics/t', { data: '{"version":1,"partitions":{"0":[1],"1":[1]}}' });
+  await admin.create('/brokers/ids/1', '{"version":1,"host":"h","port":1}');
+  await admin.create('/brokers/topics/t', '{"version":1,"partitions":{"0":[1],"1":[1]}}');
   const state = (partition: number) =>
-    admin.create(`/brokers/topics/t/partitions/${partition}/state`, {
-      parents: true,
-      data: '{"controller_epoch":1,"leader":1,"version":1,"leader_epoch":0,"isr":[1]}',
-    });
+    admin.create(
+      `/brokers/topics/t/partitions/${partition}/state`,
+      '{"controller_epoch":1,"leader":1,"version":1,"leader_epoch":0,"isr":[1]}',
+      { parents: true },
+    );
   await state(0);
   const list = await ProducerPartitions.open(client, 't');
   expect(names(list)).toEqual(['0']);
@@ -117,13 +113,13 @@ test('what is made between two questions about it is not missed', async () => {
     [`${topic}/partitions/0/state`]:
       '{"controller_epoch":1,"leader":1,"version":1,"leader_epoch":0,"isr":[1]}',
   };
-  await admin.create('/brokers/ids/1', { data: '{"version":1,"host":"h","port":1}' });
+  await admin.create('/brokers/ids/1', '{"version":1,"host":"h","port":1}');
   const get = client.get.bind(client);
   vi.spyOn(client, 'get').mockImplementation(async (path, options) => {
     try {
       return await get(path, options);
     } catch (error) {
-      await admin.create(path, { parents: true, data: nodes[path]! }); // it was not there when we asked
+      await admin.create(path, nodes[path]!, { parents: true }); // it was not there when we asked
       throw error;
     }
   });
@@ -137,15 +133,13 @@ test('garbage in one node is told and takes one partition away, not the list', a
   await using zk = await startZk();
   const client = await zk.connect();
   await prepareCluster(client);
-  await client.create('/brokers/ids/1', { data: '{"version":1,"host":"h","port":1}' });
-  await client.create('/brokers/topics/t', {
-    data: '{"version":1,"partitions":{"0":[1],"1":[1]}}',
-  });
+  await client.create('/brokers/ids/1', '{"version":1,"host":"h","port":1}');
+  await client.create('/brokers/topics/t', '{"version":1,"partitions":{"0":[1],"1":[1]}}');
   for (const [partition, data] of [
     '{',
     '{"leader":1,"leader_epoch":0,"controller_epoch":1,"isr":[1]}',
   ].entries()) {
-    await client.create(`/brokers/topics/t/partitions/${partition}/state`, { parents: true, data });
+    await client.create(`/brokers/topics/t/partitions/${partition}/state`, data, { parents: true });
   }
   const problems: string[] = [];
 

@@ -27,7 +27,7 @@ async function cluster(client: Client, racks: readonly (string | null)[]): Promi
       endpoints: [`PLAINTEXT://${host}:1`],
       ...(rack && { rack }),
     };
-    await client.create(`/brokers/ids/${id}`, { mode: 'ephemeral', data: JSON.stringify(data) });
+    await client.create(`/brokers/ids/${id}`, JSON.stringify(data), { mode: 'ephemeral' });
   }
 }
 
@@ -163,25 +163,26 @@ test('a cluster is read whole, and what is garbage in it is told', async () => {
   expect(await readTopicNames(client)).toEqual([]);
   expect(await readController(client)).toEqual({ brokerId: null, epoch: null, sinceMs: null });
   await cluster(client, [null, 'r']);
-  await client.create('/brokers/ids/9', { data: 'what?' });
-  await client.create('/controller', { data: '{"version":1,"brokerid":1,"timestamp":"5"}' });
-  await client.create('/controller_epoch', { data: '4' });
+  await client.create('/brokers/ids/9', 'what?');
+  await client.create('/controller', '{"version":1,"brokerid":1,"timestamp":"5"}');
+  await client.create('/controller_epoch', '4');
   await createTopic(client, 't', {
     assignment: [
       [0, 1],
       [1, 0],
     ],
   });
-  await client.create('/brokers/topics/t/partitions/0/state', {
-    parents: true,
-    data: layout08.partitionState.format({
+  await client.create(
+    '/brokers/topics/t/partitions/0/state',
+    layout08.partitionState.format({
       leader: 0,
       leaderEpoch: 2,
       controllerEpoch: 4,
       isr: [0],
       isRecovering: false,
     })!,
-  });
+    { parents: true },
+  );
   const problems: string[] = [];
   const onProblem = ({ path }: { path: string }) => void problems.push(path);
 

@@ -9,7 +9,7 @@ test('all of a multi happens, in one transaction, and each op has its result', a
   await using zk = await startZk();
   const client = await zk.connect();
   await client.create('/old');
-  await client.create('/data', { data: 'x' });
+  await client.create('/data', 'x');
 
   const [made, sequential, ephemeral, ttl, container, set, checked, gone] = await client.multi([
     { op: 'create', path: '/a', data: '1' },
@@ -88,7 +88,7 @@ test('an empty multi is done at once', async () => {
 test('several reads go in one request, each with a result of its own', async () => {
   await using zk = await startZk({ since: '3.6' });
   const client = await zk.connect();
-  await client.create('/a', { data: 'x' });
+  await client.create('/a', 'x');
   await client.create('/a/b');
   const { frames } = zk.link.stats;
 

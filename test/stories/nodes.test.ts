@@ -6,7 +6,7 @@ test('a node holds what was put into it, and its Stat tells of it', async () => 
   await using zk = await startZk();
   const client = await zk.connect();
 
-  const made = await client.create('/a', { data: 'one' });
+  const made = await client.create('/a', 'one');
   const first = await client.get('/a');
   const changed = await client.set('/a', Buffer.from('two!'));
   const second = await client.get('/a');
@@ -29,9 +29,9 @@ test('no data, empty data and a mebibyte less its frame are three different thin
   const client = await zk.connect();
   const large = Buffer.alloc(1_000_000, 'x');
 
-  await client.create('/null', { data: null });
+  await client.create('/null', null);
   await client.create('/empty');
-  await client.create('/large', { data: large });
+  await client.create('/large', large);
 
   // A server may give back empty where none was put in: Apache keeps the difference, and so do we.
   expect((await client.get('/null')).data).toBeNull();
@@ -45,7 +45,7 @@ test('what is too large for a frame is refused unsent, and the session goes on',
   await using zk = await startZk();
   const client = await zk.connect();
 
-  const large = client.create('/a', { data: Buffer.alloc(2 ** 20) });
+  const large = client.create('/a', Buffer.alloc(2 ** 20));
   const long = client.create(`/${'n'.repeat(2 ** 20)}`);
 
   await expect(large).rejects.toMatchObject({ code: 'BAD_ARGUMENTS', outcomeUnknown: false });
@@ -59,7 +59,7 @@ test('names of all kinds come back as they went', async () => {
   const client = await zk.connect();
   const names = ['__proto__', 'constructor', 'ünï-cödé', '漢字', ' ', '%2F', 'a'.repeat(10_000)];
 
-  for (const name of names) await client.create(`/${name}`, { data: name });
+  for (const name of names) await client.create(`/${name}`, name);
 
   expect((await client.children('/')).sort()).toEqual([...names].sort());
   for (const name of names) expect(String((await client.get(`/${name}`)).data)).toBe(name);
@@ -78,7 +78,7 @@ test.each<[CreateMode, { sequential: boolean; owner: 'session' | 'none' }]>([
   const client = await zk.connect();
   const ttl = mode.endsWith('Ttl') ? { ttlMs: 60_000 } : {};
 
-  const { path, stat } = await client.create('/n-', { mode, data: 'x', ...ttl });
+  const { path, stat } = await client.create('/n-', 'x', { mode, ...ttl });
 
   expect(path).toMatch(sequential ? /^\/n-\d{10}$/ : /^\/n-$/);
   expect(stat.ephemeralOwner).toBe(owner === 'session' ? client.sessionId : 0n);
@@ -92,7 +92,7 @@ test('sequential names count up, and may consist of the number alone', async () 
 
   const paths = [];
   for (let i = 0; i < 3; i++) {
-    paths.push((await client.create('/q/', { mode: 'persistentSequential' })).path);
+    paths.push((await client.create('/q/', '', { mode: 'persistentSequential' })).path);
   }
 
   expect(paths).toEqual(['/q/0000000000', '/q/0000000001', '/q/0000000002']);
@@ -102,7 +102,7 @@ test('an ephemeral node goes with its session, and can have no children', async 
   await using zk = await startZk();
   const owner = await zk.connect();
   const witness = await zk.witness();
-  await owner.create('/here', { mode: 'ephemeral' });
+  await owner.create('/here', '', { mode: 'ephemeral' });
 
   await expect(owner.create('/here/child')).rejects.toMatchObject({
     code: 'NO_CHILDREN_FOR_EPHEMERALS',
@@ -139,7 +139,7 @@ test('refusals say what is wrong, on which path', async () => {
 test('a version lets one of two writers win', async () => {
   await using zk = await startZk();
   const [a, b] = [await zk.connect(), await zk.connect()];
-  await a.create('/counter', { data: '0' });
+  await a.create('/counter', '0');
   const { stat } = await a.get('/counter');
 
   const outcomes = await Promise.allSettled([
@@ -166,7 +166,7 @@ test('children come with and without the Stat', async () => {
 test('exists gives the Stat, or null', async () => {
   await using zk = await startZk();
   const client = await zk.connect();
-  await client.create('/a', { data: 'x' });
+  await client.create('/a', 'x');
 
   expect((await client.exists('/a'))?.dataLength).toBe(1);
   expect(await client.exists('/b')).toBeNull();
@@ -175,7 +175,7 @@ test('exists gives the Stat, or null', async () => {
 test('after a sync, a read sees what others had written', async () => {
   await using zk = await startZk();
   const [writer, reader] = [await zk.witness(), await zk.connect()];
-  await writer.create('/a', { data: 'new' });
+  await writer.create('/a', 'new');
 
   await reader.sync('/a');
 
@@ -187,8 +187,9 @@ test('a session knows its ephemeral nodes, by prefix', async () => {
   await using zk = await startZk({ since: '3.6' });
   const [client, other] = [await zk.connect(), await zk.connect()];
   await client.create('/app');
-  for (const path of ['/app/a', '/app/b', '/c']) await client.create(path, { mode: 'ephemeral' });
-  await other.create('/app/other', { mode: 'ephemeral' });
+  for (const path of ['/app/a', '/app/b', '/c'])
+    await client.create(path, '', { mode: 'ephemeral' });
+  await other.create('/app/other', '', { mode: 'ephemeral' });
 
   expect((await client.getEphemerals()).sort()).toEqual(['/app/a', '/app/b', '/c']);
   expect((await client.getEphemerals('/app')).sort()).toEqual(['/app/a', '/app/b']);
@@ -199,7 +200,7 @@ test('of its ephemeral nodes a chroot shows those within it, and none of a neigh
   await using zk = await startZk({ since: '3.6' });
   const client = await zk.connect();
   for (const path of ['/app', '/apple']) await client.create(path);
-  for (const path of ['/app/a', '/apple/b']) await client.create(path, { mode: 'ephemeral' });
+  for (const path of ['/app/a', '/apple/b']) await client.create(path, '', { mode: 'ephemeral' });
   await using within = await connect(`${zk.address}/app`, { identity: client.identity! });
 
   expect(await within.getEphemerals()).toEqual(['/a']);
@@ -244,7 +245,7 @@ test('a chroot is all that its client sees, and is kept out of what it is told',
   await using inside = new Client(`${zk.directAddress}/app`);
 
   await inside.create('/a');
-  const sequential = await inside.create('/a/s-', { mode: 'ephemeralSequential' });
+  const sequential = await inside.create('/a/s-', '', { mode: 'ephemeralSequential' });
   const [made] = await inside.multi([{ op: 'create', path: '/m' }]);
   const told = new Promise((resolve) => inside.exists('/gone', { watch: resolve }));
   await inside.create('/gone');
@@ -266,9 +267,9 @@ test('below a chroot, what is appended to / is a name below it, as without one',
   await outside.create('/app');
   await using inside = new Client(`${zk.directAddress}/app`);
 
-  const plain = await inside.create('/', { mode: 'persistentSequential' });
+  const plain = await inside.create('/', '', { mode: 'persistentSequential' });
   const [part] = await inside.multi([{ op: 'create', path: '/', mode: 'ephemeralSequential' }]);
-  const there = await outside.create('/app/', { mode: 'persistentSequential' });
+  const there = await outside.create('/app/', '', { mode: 'persistentSequential' });
 
   expect([plain.path, part.path]).toEqual(['/0000000000', '/0000000001']);
   expect(there.path).toBe('/app/0000000002');
@@ -282,7 +283,7 @@ test('a chroot that is not there fails each call with NO_NODE, and create with p
   const outside = await zk.connect();
 
   await expect(client.create('/a')).rejects.toMatchObject({ code: 'NO_NODE', path: '/a' });
-  await outside.create('/new/app', { parents: true });
+  await outside.create('/new/app', '', { parents: true });
 
   expect((await client.create('/a')).path).toBe('/a');
 });

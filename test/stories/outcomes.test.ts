@@ -51,7 +51,7 @@ test('a write that had not left when the link broke goes with the next one', asy
 test('reads are asked again on the next link, and nobody notices', async () => {
   await using zk = await startZk();
   const client = await zk.connect();
-  await client.create('/a', { data: 'x' });
+  await client.create('/a', 'x');
   loseReply(zk, 4, { times: 3 });
 
   const read = await client.get('/a');
@@ -103,7 +103,7 @@ test('a barrier holds for who has no chroot yet, and no right to it', async () =
   await using client = await connect(`${zk.address}/not-there`);
   const witness = await zk.witness();
   await client.barrier();
-  await witness.create('/not-there', { acl: [{ perms: permissions.admin, id: anyoneId }] });
+  await witness.create('/not-there', '', { acl: [{ perms: permissions.admin, id: anyoneId }] });
 
   await client.barrier();
 
@@ -131,10 +131,7 @@ test('a protected create whose reply was lost is found again, and was made once'
   await witness.create('/locks');
   loseReply(zk, create2);
 
-  const made = await client.createProtected('/locks/lock-', {
-    mode: 'ephemeralSequential',
-    data: 'x',
-  });
+  const made = await client.createProtected('/locks/lock-', 'x', { mode: 'ephemeralSequential' });
 
   const children = await witness.children('/locks');
   expect(children).toEqual([made.path.slice('/locks/'.length)]);
@@ -155,7 +152,7 @@ test('who looks for what a lost reply may have made stands in one line with the 
     return loses(frame);
   };
 
-  await client.createProtected('/locks/lock-', { mode: 'ephemeralSequential' });
+  await client.createProtected('/locks/lock-', '', { mode: 'ephemeralSequential' });
 
   // A `sync` would not do: a leader answers its own clients without a look at what is under way.
   expect(asked.filter((op) => op > 0).slice(0, 3)).toEqual([create2, multiOp, getChildren]);
@@ -166,7 +163,7 @@ test('a protected create of which nothing arrived is made on the next link', asy
   const client = await zk.connect();
   zk.link.cutAfter({ toServer: 10 });
 
-  const made = await client.createProtected('/n', { parents: true });
+  const made = await client.createProtected('/n', '', { parents: true });
 
   expect(await client.children('/')).toEqual([made.path.slice(1)]);
   expect(unmarked(made.path.slice(1))).toBe('n');
@@ -182,7 +179,7 @@ test('a protected create that finds the node of an ended session makes its own',
     zk.link.onFrame = undefined;
   });
 
-  const making = client.createProtected('/lock-', { mode: 'ephemeralSequential' });
+  const making = client.createProtected('/lock-', '', { mode: 'ephemeralSequential' });
   await reached(client, 'suspended');
   await zk.expire(client);
   await zk.link.accept();
@@ -206,9 +203,9 @@ test('a node with the right mark and another owner is not taken for one’s own'
     return 'cut';
   };
 
-  const making = client.createProtected('/lock-', { mode: 'ephemeralSequential' });
+  const making = client.createProtected('/lock-', '', { mode: 'ephemeralSequential' });
   await reached(client, 'suspended');
-  await other.create(`${marked}9999999999`, { mode: 'ephemeral' });
+  await other.create(`${marked}9999999999`, '', { mode: 'ephemeral' });
   await zk.link.accept();
   const made = await making;
 
@@ -222,7 +219,7 @@ test('without renew, a protected create fails when its session ends', async () =
   loseReply(zk, create2);
   client.once('state', () => zk.link.refuse());
 
-  const making = failure(client.createProtected('/lock-', { mode: 'ephemeralSequential' }));
+  const making = failure(client.createProtected('/lock-', '', { mode: 'ephemeralSequential' }));
   await reached(client, 'suspended');
   await zk.expire(client);
   await zk.link.accept();
@@ -237,7 +234,7 @@ test('a protected create that was called off takes away what it may have made', 
   zk.link.pause('toClient');
   const { frames } = zk.link.stats;
   const making = failure(
-    client.createProtected('/lock-', { mode: 'ephemeralSequential', signal: abort.signal }),
+    client.createProtected('/lock-', '', { mode: 'ephemeralSequential', signal: abort.signal }),
   );
   await zk.link.until((now) => now.frames.toServer > frames.toServer);
   const gone = new Promise((resolve) => witness.addWatch('/', 'persistentRecursive', resolve));
@@ -266,7 +263,7 @@ test('discard deletes for certain, also what is gone already', async () => {
 test('create with parents, deleteRecursive and walk say when an outcome is unknown', async () => {
   await using zk = await startZk();
   const client = await zk.connect();
-  await client.create('/t/a/b', { parents: true });
+  await client.create('/t/a/b', '', { parents: true });
   loseReply(zk, 14);
 
   const error = await failure(client.deleteRecursive('/t'));

@@ -151,7 +151,7 @@ test('nobody goes in before all are there, nor out before all have left', async 
 test('a ready node that a dead round left behind lets nobody in', async () => {
   await using zk = await startZk();
   const [client, witness] = [await zk.connect(), await zk.witness()];
-  await witness.create('/b/ready', { parents: true });
+  await witness.create('/b/ready', '', { parents: true });
   const [first, second] = [new DoubleBarrier(client, '/b', 2), new DoubleBarrier(witness, '/b', 2)];
   let isIn = false;
   const entering = first.enter().then(() => {

@@ -41,15 +41,15 @@ async function take(changes: AsyncIterator<CacheChange>, count: number): Promise
 test('a subtree is loaded and follows every change', async () => {
   await using zk = await startZk();
   const [client, writer] = [await zk.connect(), await zk.witness()];
-  await writer.create('/app', { data: 'root' });
-  await writer.create('/app/a', { data: '1' });
-  await writer.create('/app/a/deep', { data: '2' });
+  await writer.create('/app', 'root');
+  await writer.create('/app/a', '1');
+  await writer.create('/app/a/deep', '2');
   await using cache = new Cache(client, '/app');
   const changes = cache.changes();
 
   const initial = await take(changes, 3);
   await writer.set('/app/a', '1b');
-  await writer.create('/app/b', { data: null });
+  await writer.create('/app/b', null);
   await writer.delete('/app/a/deep');
   const later = await take(changes, 3);
 
@@ -69,13 +69,13 @@ test('a subtree is loaded and follows every change', async () => {
 test('the scope decides what is in: the node alone, or the children alone', async () => {
   await using zk = await startZk();
   const [client, writer] = [await zk.connect(), await zk.witness()];
-  for (const path of ['/app', '/app/a', '/app/a/deep']) await writer.create(path, { data: path });
+  for (const path of ['/app', '/app/a', '/app/a/deep']) await writer.create(path, path);
   await using node = new Cache(client, '/app', { scope: 'node' });
   await using children = new Cache(client, '/app', { scope: 'children' });
   await Promise.all([node.ready, children.ready]);
 
   await writer.set('/app/a/deep', 'x');
-  await writer.create('/app/b', { data: 'b' });
+  await writer.create('/app/b', 'b');
   await writer.set('/app', 'changed');
   await expect.poll(() => node.get()?.data?.toString()).toBe('changed');
   await expect.poll(() => children.get('/app/b')).toBeDefined();
@@ -92,14 +92,14 @@ test('a node that is not there yet is told of when it comes, goes and comes back
   const changes = cache.changes();
   expect(cache.size).toBe(0);
 
-  await writer.create('/base', { data: '1' });
-  await writer.create('/base/child', { data: 'c' });
+  await writer.create('/base', '1');
+  await writer.create('/base/child', 'c');
   await take(changes, 2);
   await writer.delete('/base/child');
   await writer.delete('/base');
   await take(changes, 2);
-  await writer.create('/base', { data: '2' });
-  await writer.create('/base/child', { data: 'd' });
+  await writer.create('/base', '2');
+  await writer.create('/base/child', 'd');
 
   expect((await take(changes, 2)).map(text)).toEqual(['added /base=2', 'added /base/child=d']);
 });
@@ -108,7 +108,7 @@ test('what happened while the link was away is found, in order, and stale is sai
   await using zk = await startZk();
   const [client, writer] = [await zk.connect(), await zk.witness()];
   for (const path of ['/t', '/t/changed', '/t/gone', '/t/gone/child', '/t/again', '/t/quiet']) {
-    await writer.create(path, { data: '0' });
+    await writer.create(path, '0');
   }
   await using cache = new Cache(client, '/t');
   await cache.ready;
@@ -120,8 +120,8 @@ test('what happened while the link was away is found, in order, and stale is sai
     await writer.delete('/t/gone/child');
     await writer.delete('/t/gone');
     await writer.delete('/t/again');
-    await writer.create('/t/again', { data: '0' });
-    await writer.create('/t/new', { data: 'n' });
+    await writer.create('/t/again', '0');
+    await writer.create('/t/new', 'n');
     expect(cache.get('/t/changed')!.data!.toString()).toBe('0');
   });
   const told = (await take(changes, 6)).map(text);
@@ -146,7 +146,7 @@ test('a new session goes on where the last one ended', async () => {
   await using zk = await startZk();
   const client = await zk.connect({ renew: true });
   const writer = await zk.witness();
-  await writer.create('/t', { data: '0' });
+  await writer.create('/t', '0');
   await using cache = new Cache(client, '/t');
   await cache.ready;
   const changes = cache.changes({ initial: false });
@@ -162,7 +162,7 @@ test('a new session goes on where the last one ended', async () => {
 test('without renew the cache ends with the session, and what it knew can still be asked for', async () => {
   await using zk = await startZk();
   const client = await zk.connect();
-  await client.create('/t', { data: '0' });
+  await client.create('/t', '0');
   const cache = new Cache(client, '/t');
   await cache.ready;
   const changes = cache.changes({ initial: false });
@@ -213,8 +213,7 @@ test('past its limits it ends with an error that says which', async () => {
   await using zk = await startZk();
   const client = await zk.connect();
   await client.create('/t');
-  for (const name of ['a', 'b', 'c'])
-    await client.create(`/t/${name}`, { data: 'x'.repeat(2_000) });
+  for (const name of ['a', 'b', 'c']) await client.create(`/t/${name}`, 'x'.repeat(2_000));
 
   const few = new Cache(client, '/t', { nodesMax: 3 });
   const small = new Cache(client, '/t', { bytesMax: 5_000 });
@@ -227,7 +226,7 @@ test('past its limits it ends with an error that says which', async () => {
 test('a reader that stays behind is told so, and nobody else is harmed', async () => {
   await using zk = await startZk();
   const client = await zk.connect();
-  await client.create('/t', { data: '0' });
+  await client.create('/t', '0');
   await using cache = new Cache(client, '/t', { nodesMax: 10 });
   await cache.ready;
   const slow = cache.changes({ initial: false, bufferMax: 1 });
@@ -248,7 +247,7 @@ test('a storm of changes with cuts in it ends equal to the server, and was told 
   await using zk = await startZk();
   const client = await zk.connect({ renew: true });
   const writers = [await zk.witness(), await zk.witness()];
-  await writers[0]!.create('/t', { data: '' });
+  await writers[0]!.create('/t', '');
   await using cache = new Cache(client, '/t');
   await cache.ready;
   const changes = cache.changes();
@@ -280,7 +279,7 @@ test('a storm of changes with cuts in it ends equal to the server, and was told 
       const writer = writers[i % 2]!;
       const path = `/t/n${random(12)}`;
       const deed = random(4);
-      if (deed === 0) work.push(writer.create(path, { data: `${round}.${i}` }));
+      if (deed === 0) work.push(writer.create(path, `${round}.${i}`));
       else if (deed === 1) work.push(writer.delete(path));
       else work.push(writer.set(path, `${round}.${i}`));
     }
@@ -302,13 +301,13 @@ test('a node that may be read by now is no longer among those that may not', asy
   await using zk = await startZk();
   const [client, writer] = [await zk.connect(), await zk.witness()];
   await writer.create('/t');
-  await writer.create('/t/a', { acl: [{ perms: permissions.write, id: anyoneId }] });
+  await writer.create('/t/a', '', { acl: [{ perms: permissions.write, id: anyoneId }] });
   await using cache = new Cache(client, '/t');
   await cache.ready;
   expect(cache.unreadable).toEqual(['/t/a']);
 
   await writer.delete('/t/a');
-  await writer.create('/t/a', { data: '1' });
+  await writer.create('/t/a', '1');
   await expect.poll(() => cache.get('/t/a')?.data?.toString()).toBe('1');
 
   expect(cache.unreadable).toEqual([]);

@@ -162,7 +162,7 @@ const signalled: Cases = {
     return (options) => election.lead(async () => {}, options);
   },
   async staticElection(client, witness) {
-    await witness.create('/e', { mode: 'ephemeral' });
+    await witness.create('/e', '', { mode: 'ephemeral' });
     const election = new StaticElection(client, '/e');
     return (options) => election.lead(async () => {}, options);
   },

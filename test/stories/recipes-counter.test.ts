@@ -342,7 +342,7 @@ test('ids go on past 2^31 and 2^53, and a block is one write', async () => {
 test('what is no number is set to one, as the error says, and nothing else changes it', async () => {
   await using zk = await startZk();
   const client = await zk.connect();
-  for (const path of ['/c', '/l']) await client.create(path, { data: 'spoilt' });
+  for (const path of ['/c', '/l']) await client.create(path, 'spoilt');
   await using counter = new Counter(client, '/c', { initial: 3 });
   await using long = new AtomicLong(client, '/l');
   expect(await failure(counter.increment())).toMatchObject({ code: 'CORRUPT' });

@@ -149,7 +149,7 @@ test('a cache follows the instances; garbage is named and harms nothing', async 
 
   const a = await mine.register({ name: 'api', id: 'a' });
   await mine.register({ name: 'api', id: 'b' });
-  await server.create('/services/api/junk', { data: '{' });
+  await server.create('/services/api/junk', '{');
   await expect.poll(() => ids(cache.instances)).toEqual(['a', 'b']);
   await server.set('/services/api/b', 'not json');
   await expect.poll(() => cache.problems.length).toBe(2);
@@ -177,7 +177,7 @@ test('an instance that may not be read is named, and hides none of the others', 
   });
   await mine.register({ name: 'api', id: 'a' });
   const acl = [{ perms: permissions.write, id: anyoneId }];
-  await server.create('/services/api/secret', { data: '{}', acl });
+  await server.create('/services/api/secret', '{}', { acl });
 
   expect(ids(await theirs.instances('api'))).toEqual(['a']);
   const cache = theirs.cache('api');

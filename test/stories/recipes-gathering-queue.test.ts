@@ -41,9 +41,9 @@ test('nobody starts before all are there; then each starts when the one before i
 test('the size is what num says, or else the queue itself, whatever a member brings', async () => {
   await using zk = await startZk();
   const client = await zk.connect();
-  await client.create('/one/num', { data: '2\n', parents: true });
-  await client.create('/two', { data: '4' });
-  await client.create('/bad', { data: 'many' });
+  await client.create('/one/num', '2\n', { parents: true });
+  await client.create('/two', '4');
+  await client.create('/bad', 'many');
 
   expect(await new GatheringQueue(client, '/one', { size: 7 }).size()).toBe(2);
   expect(await new GatheringQueue(client, '/two', { size: 7 }).size()).toBe(4);

@@ -60,7 +60,7 @@ test(
     const random = seeded(seed);
     const pick = <T>(from: readonly T[]): T => from[Math.floor(random() * from.length)]!;
     const witness = await zk.witness();
-    await witness.create('/counter', { data: '0' });
+    await witness.create('/counter', '0');
     const workers = await Promise.all(Array.from({ length: 4 }, () => zk.connect({ renew: true })));
     const record = new Record();
     let isOver = false;

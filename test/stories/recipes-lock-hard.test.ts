@@ -101,7 +101,7 @@ test('when a holder cannot be heard, the next has the lock only after the holder
 test('a process that is stopped past its session finds its signal aborted when it wakes, and its write is refused', async () => {
   await using zk = await startZk();
   const witness = await zk.witness();
-  await witness.create('/resource', { data: '0 nobody' });
+  await witness.create('/resource', '0 nobody');
   const { client: clientRoom, recipes } = {
     client: new URL('../../src/client/index.ts', import.meta.url).href,
     recipes: new URL('../../src/recipes/index.ts', import.meta.url).href,
@@ -151,7 +151,7 @@ test("a node that the old session made, and whose reply was lost, is not taken f
   const clock = new MovableClock();
   const client = await zk.connect({ renew: true, clock });
   const witness = await zk.witness();
-  await witness.create(path, { parents: true });
+  await witness.create(path, '', { parents: true });
   const oldSession = client.sessionId!;
   loseReply(zk, opCodes.create);
   zk.link

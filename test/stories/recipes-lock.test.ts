@@ -234,7 +234,7 @@ test('the holder hears that somebody wants the lock, and keeps it until it lets 
 test('a write under guard is done while the lock is held, and refused once its node is gone', async () => {
   await using zk = await startZk();
   const [client, witness] = [await zk.connect(), await zk.witness()];
-  await client.create('/balance', { data: '100' });
+  await client.create('/balance', '100');
   const lock = await new Lock(client, path).acquire();
 
   const [set, created] = await lock.guard([
@@ -363,7 +363,7 @@ test('a session that ends between create and list gets no lock, also when a new 
   await using zk = await startZk();
   const client = await zk.connect({ renew: true });
   const witness = await zk.witness();
-  await client.create(path, { parents: true });
+  await client.create(path, '', { parents: true });
   const oldSession = client.sessionId!;
   let expired: Promise<void> | undefined;
   let list: number | undefined;
@@ -396,7 +396,7 @@ test('the node of an old session that is still there holds up its own client too
   const witness = await zk.witness();
   const held = await new Lock(client, path).acquire();
   // As if the server had not noticed yet: a node that is not the new session's, and ahead of it.
-  const old = await witness.create(`${path}/_c_00000000-0000-0000-0000-000000000000-lock-`, {
+  const old = await witness.create(`${path}/_c_00000000-0000-0000-0000-000000000000-lock-`, '', {
     mode: 'ephemeralSequential',
   });
   await zk.expire(client);

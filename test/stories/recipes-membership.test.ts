@@ -182,7 +182,7 @@ test('a member that may not be read does not hide the others', async () => {
   await using zk = await startZk();
   const [client, witness] = [await zk.connect(), await zk.witness()];
   await witness.create('/group');
-  await witness.create('/group/hidden', {
+  await witness.create('/group/hidden', '', {
     acl: [{ perms: 8, id: { scheme: 'world', id: 'anyone' } }],
   });
 
@@ -228,7 +228,7 @@ test('a view is called current again only once it has caught up with all that wa
   await using zk = await startZk();
   const [client, witness] = [await zk.connect(), await zk.witness()];
   await witness.create('/list');
-  for (let i = 0; i < 20; i++) await witness.create(`/list/n${i}`, { data: 'old' });
+  for (let i = 0; i < 20; i++) await witness.create(`/list/n${i}`, 'old');
   const views: string[][] = [];
   const look = () => [...roster.entries.values()].map(({ name, data }) => `${name} ${data}`).sort();
   const onCurrent = (isCurrent: boolean) => void (isCurrent && views.push(look()));
@@ -240,7 +240,7 @@ test('a view is called current again only once it has caught up with all that wa
 
   for (let i = 0; i < 10; i++) await witness.delete(`/list/n${i}`);
   for (let i = 10; i < 20; i++) await witness.set(`/list/n${i}`, 'new');
-  await witness.create('/list/n20', { data: 'new' });
+  await witness.create('/list/n20', 'new');
   await zk.link.accept();
   await vi.waitFor(() => expect(views).toHaveLength(2));
 

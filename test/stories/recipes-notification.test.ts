@@ -67,7 +67,7 @@ test('a message is sent though its sender may not take the old ones away', async
   await using zk = await startZk();
   const [sender, owner] = [await zk.connect(), await zk.witness()];
   await owner.create('/topic');
-  await owner.create('/topic/messages', { acl: noDeletesAcl });
+  await owner.create('/topic/messages', '', { acl: noDeletesAcl });
   const topic = new NotificationTopic(sender, '/topic', { keepMax: 1 });
 
   const receipts = [await topic.send('one'), await topic.send('two')];

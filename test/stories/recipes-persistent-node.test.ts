@@ -129,7 +129,7 @@ test('what an earlier session left behind at the path is replaced at once', asyn
   await using zk = await startZk();
   const witness = await zk.witness();
   const old = await zk.witness();
-  await old.create('/me', { mode: 'ephemeral', data: 'old' });
+  await old.create('/me', 'old', { mode: 'ephemeral' });
   const client = await zk.connect();
 
   await using node = new PersistentNode(client, '/me', { data: 'new', whenTaken: 'replace' });
@@ -142,7 +142,7 @@ test('what an earlier session left behind at the path is replaced at once', asyn
 test('a path that a stranger has is waited for, and taken when it is free', async () => {
   await using zk = await startZk();
   const [client, stranger] = [await zk.connect(), await zk.witness()];
-  await stranger.create('/me', { mode: 'ephemeral', data: 'stranger' });
+  await stranger.create('/me', 'stranger', { mode: 'ephemeral' });
   await using node = new PersistentNode(client, '/me', { data: 'mine' });
   await vi.waitFor(() => expect(node.state).toEqual({ name: 'taken', owner: stranger.sessionId }));
   expect(String((await stranger.get('/me')).data)).toBe('stranger');
@@ -156,7 +156,7 @@ test('a path that a stranger has is waited for, and taken when it is free', asyn
 test('one that only waited for a stranger leaves no watch and the stranger alone', async () => {
   await using zk = await startZk();
   const [client, stranger] = [await zk.connect(), await zk.witness()];
-  await stranger.create('/me', { mode: 'ephemeral' });
+  await stranger.create('/me', '', { mode: 'ephemeral' });
   const node = new PersistentNode(client, '/me');
   await vi.waitFor(() => expect(node.state.name).toBe('taken'));
 
@@ -187,7 +187,7 @@ test('whoever was replaced hears of it and does not fight', async () => {
 test('one that must not wait fails, and says who has the path', async () => {
   await using zk = await startZk();
   const [client, stranger] = [await zk.connect(), await zk.witness()];
-  await stranger.create('/me', { mode: 'ephemeral' });
+  await stranger.create('/me', '', { mode: 'ephemeral' });
 
   const node = new PersistentNode(client, '/me', { whenTaken: 'fail' });
 
@@ -241,7 +241,7 @@ test('data whose write never arrived is written again', async () => {
 test('a node that was there before has our data, though the first write of it never arrived', async () => {
   await using zk = await startZk();
   const [client, witness] = [await zk.connect(), await zk.witness()];
-  await witness.create('/me', { data: 'theirs' });
+  await witness.create('/me', 'theirs');
   loseRequest(zk.link, opCodes.setData);
 
   await using node = new PersistentNode(client, '/me', { mode: 'persistent', data: 'ours' });
@@ -253,7 +253,7 @@ test('a node that was there before has our data, though the first write of it ne
 test('a node that is deleted in the moment in which it is to be written is made anew', async () => {
   await using zk = await startZk();
   const [client, witness] = [await zk.connect(), await zk.witness()];
-  await witness.create('/me', { data: 'theirs' });
+  await witness.create('/me', 'theirs');
   const asked: number[] = [];
   let deleted: Promise<void> | undefined;
   zk.link.onFrame = ({ direction, index, bytes }) => {
@@ -296,7 +296,9 @@ test('one whose signal aborts as the client is closed makes no trouble', async (
 test('a node under a parent that may not be written fails with the reason', async () => {
   await using zk = await startZk();
   const [client, witness] = [await zk.connect(), await zk.witness()];
-  await witness.create('/closed', { acl: [{ perms: 1, id: { scheme: 'world', id: 'anyone' } }] });
+  await witness.create('/closed', '', {
+    acl: [{ perms: 1, id: { scheme: 'world', id: 'anyone' } }],
+  });
 
   const node = new PersistentNode(client, '/closed/me');
 

@@ -382,7 +382,7 @@ test('bytes that are not Curator’s go to the dead letters, and do not stop the
   const { mine, theirs, clients } = await pair(zk, { layout: 'curator' });
   await mine.put('a');
   await (await mine.take()).confirm();
-  await clients[1].create('/jobs/queue-', { data: 'plain', mode: 'persistentSequential' });
+  await clients[1].create('/jobs/queue-', 'plain', { mode: 'persistentSequential' });
   await clients[1].create('/jobs/foreign');
   await theirs.put('b');
 

@@ -141,7 +141,7 @@ test('a limit in a node: more room lets the next in, less takes nothing away', a
   const client = await zk.connect();
   const semaphore = new Semaphore(client, path, { limit: { path: '/limit' } });
   await expect(semaphore.acquire()).rejects.toMatchObject({ code: 'NO_NODE', path: '/limit' });
-  await client.create('/limit', { data: int(1) });
+  await client.create('/limit', int(1));
   const first = await semaphore.acquire();
   const second = watchFor(semaphore.acquire());
   await waitsForRoom(client, 4); // the lease, our turn, the leases, the limit
@@ -196,7 +196,7 @@ test('the reply to the making of leases is lost: they are made once, and none is
 test('where the limit leaves no room and nobody has a lease, the limit is waited for and not asked for', async () => {
   await using zk = await startZk();
   const [client, witness] = [await zk.connect(), await zk.witness()];
-  await witness.create('/limit', { data: int(0) });
+  await witness.create('/limit', int(0));
   let looks = 0;
   zk.link.onFrame = ({ direction, index, bytes }) => {
     const isLook = index > 0 && direction === 'toServer' && bytes.includes('/limit');

@@ -15,7 +15,7 @@ test('a cut suspends the session; the next link brings it back as it was', async
   await using zk = await startZk();
   const client = await zk.connect();
   const { sessionId, sessionSignal } = client;
-  await client.create('/mine', { mode: 'ephemeral' });
+  await client.create('/mine', '', { mode: 'ephemeral' });
   const seen = states(client);
 
   zk.link.cut();
@@ -44,7 +44,7 @@ test('a reset by the peer is as good as a cut', async () => {
 test('a session that the server ended is over for good, with all that it held', async () => {
   await using zk = await startZk();
   const [client, witness] = [await zk.connect(), await zk.witness()];
-  await client.create('/mine', { mode: 'ephemeral' });
+  await client.create('/mine', '', { mode: 'ephemeral' });
   const told = vi.fn();
   await client.exists('/x', { watch: told });
   const signal = client.sessionSignal;
@@ -120,12 +120,12 @@ test('down for three session timeouts and up again: without renew it stays expir
 test('a new session is told of, so that what the old one held can be made again', async () => {
   await using zk = await startZk();
   const client = await zk.connect({ renew: true });
-  await client.create('/mine', { mode: 'ephemeral' });
+  await client.create('/mine', '', { mode: 'ephemeral' });
   const first = client.sessionId;
   const firstSignal = client.sessionSignal;
   const remade = new Promise<boolean>((resolve) => {
     client.on('session', async ({ isFirst }) => {
-      await client.create('/mine', { mode: 'ephemeral' });
+      await client.create('/mine', '', { mode: 'ephemeral' });
       resolve(isFirst);
     });
   });
@@ -153,7 +153,7 @@ test('the first session is told of too, to whoever listens from the start', asyn
 test('another client takes a session over by its identity, and the first one loses it', async () => {
   await using zk = await startZk({ since: '3.6' });
   const first = await zk.connect();
-  await first.create('/mine', { mode: 'ephemeral' });
+  await first.create('/mine', '', { mode: 'ephemeral' });
   const identity = first.identity!;
   zk.link.refuse();
   zk.link.cut();
@@ -227,7 +227,7 @@ test('`await using` closes, and the server knows at once', async () => {
   const witness = await zk.witness();
   {
     await using client = await connect(zk.address);
-    await client.create('/mine', { mode: 'ephemeral' });
+    await client.create('/mine', '', { mode: 'ephemeral' });
   }
 
   expect(await witness.exists('/mine')).toBeNull();
@@ -284,11 +284,7 @@ test('calls wait while there is no link, and go on with the next', async () => {
   zk.link.cut();
   await reached(client, 'suspended');
 
-  const all = Promise.all([
-    client.create('/a', { data: '1' }),
-    client.get('/a'),
-    client.set('/a', '2'),
-  ]);
+  const all = Promise.all([client.create('/a', '1'), client.get('/a'), client.set('/a', '2')]);
   expect(client.load.waiting).toBe(3);
   await zk.link.accept();
   const [, read, set] = await all;

@@ -26,13 +26,13 @@ test('create with parents makes what is missing, and only the last node is of th
   await using zk = await startZk();
   const client = await zk.connect();
 
-  const made = await client.create('/a/b/c/d', { parents: true, mode: 'ephemeral', data: 'x' });
-  await client.create('/a/b/other', { parents: true });
+  const made = await client.create('/a/b/c/d', 'x', { parents: true, mode: 'ephemeral' });
+  await client.create('/a/b/other', '', { parents: true });
 
   expect(made.path).toBe('/a/b/c/d');
   expect((await client.exists('/a/b/c'))!.ephemeralOwner).toBe(0n);
   expect((await client.exists('/a/b/c/d'))!.ephemeralOwner).toBe(client.sessionId);
-  await expect(client.create('/a/b/other', { parents: true })).rejects.toMatchObject({
+  await expect(client.create('/a/b/other', '', { parents: true })).rejects.toMatchObject({
     code: 'NODE_EXISTS',
   });
 });
@@ -44,7 +44,7 @@ test('many may make the same parents at once', async () => {
   const made = await Promise.all(
     clients.flatMap((client) =>
       Array.from({ length: 5 }, () =>
-        client.create('/x/y/z/n-', { parents: true, mode: 'persistentSequential' }),
+        client.create('/x/y/z/n-', '', { parents: true, mode: 'persistentSequential' }),
       ),
     ),
   );
@@ -125,7 +125,7 @@ test('deleting what is not there says so, and a leaf counts as one', async () =>
 test('below a chroot, a node named zookeeper goes like any other', async () => {
   await using zk = await startZk();
   const client = await zk.connect();
-  await client.create('/zookeeper/quota/a', { parents: true });
+  await client.create('/zookeeper/quota/a', '', { parents: true });
 
   expect(await client.deleteRecursive('/zookeeper/quota')).toBe(2);
   await client.create('/b');
@@ -138,7 +138,7 @@ test("what stands below the server's own nodes goes when it is named, and these 
   await using zk = await startZk();
   await using client = await connect(zk.link.address);
   const quota = `/zookeeper/quota${zk.address.slice(zk.address.indexOf('/'))}`;
-  await client.create(`${quota}/a`, { parents: true });
+  await client.create(`${quota}/a`, '', { parents: true });
 
   expect(await client.deleteRecursive(quota)).toBe(2);
   await expect(client.deleteRecursive('/zookeeper/config')).rejects.toMatchObject({

@@ -80,7 +80,7 @@ test('what happens while the link is away is told once, in order, when it is bac
   await using zk = await startZk({ since: '3.6' });
   const [client, writer] = [await zk.connect(), await zk.witness()];
   for (const path of ['/changed', '/gone', '/gone/child', '/again', '/again/child', '/quiet']) {
-    await writer.create(path, { data: '0' });
+    await writer.create(path, '0');
   }
   await using stream = client.watch('/', { recursive: true });
   await stream.ready;
@@ -92,7 +92,7 @@ test('what happens while the link is away is told once, in order, when it is bac
     await writer.delete('/gone');
     await writer.delete('/again/child');
     await writer.delete('/again');
-    await writer.create('/again', { data: '0' });
+    await writer.create('/again', '0');
     await writer.create('/new');
     await writer.create('/new/below');
     await writer.create('/came-and-went');
@@ -151,13 +151,13 @@ test('a reconnect without a change tells nothing', async () => {
 test('a node deleted and made again with the same version is another node', async () => {
   await using zk = await startZk({ since: '3.6' });
   const [client, writer] = [await zk.connect(), await zk.witness()];
-  await writer.create('/a', { data: 'same' });
+  await writer.create('/a', 'same');
   await using stream = client.watch('/a');
   await stream.ready;
 
   await away(zk, client, async () => {
     await writer.delete('/a');
-    await writer.create('/a', { data: 'same' });
+    await writer.create('/a', 'same');
   });
 
   expect(texts(await take(stream, 2))).toEqual(['deleted /a', 'created /a']);
@@ -179,7 +179,7 @@ test('with renew, a stream goes on through the end of its session', async () => 
   await using zk = await startZk({ since: '3.6' });
   const [client, writer] = [await zk.connect({ renew: true }), await zk.witness()];
   await writer.create('/a');
-  await client.create('/mine', { mode: 'ephemeral' });
+  await client.create('/mine', '', { mode: 'ephemeral' });
   await using stream = client.watch('/', { recursive: true });
   await stream.ready;
   const first = client.sessionId;
@@ -268,7 +268,7 @@ test('a node that can be seen no more is not told to be gone', async () => {
 
   await away(zk, client, async () => {
     await owner.setAcl('/hidden', [{ perms: 31, id: { scheme: 'auth', id: '' } }]);
-    await owner.create('/marker', { acl: readOnlyAcl });
+    await owner.create('/marker', '', { acl: readOnlyAcl });
   });
   const changes = await take(stream, 1);
   await owner.setAcl('/hidden', openAcl);
