@@ -1,5 +1,6 @@
 /** Help, out of the table: all commands in their groups, or one of them. */
 
+import { nearest } from '../support/index.ts';
 import { type CommandTable, commandNames, findCommand, groups } from './command.ts';
 import { CommandError } from './exit-codes.ts';
 import { helpOf, longOf, nameOf, optionsOf } from './parse.ts';
@@ -44,7 +45,7 @@ export function tableJson(commands: CommandTable, name?: string): object[] {
 
 /** One sentence, with the name that was probably meant. */
 export function unknownCommand(commands: CommandTable, name: string): string {
-  const near = nearest(commandNames(commands), name);
+  const near = nearest(name, commandNames(commands));
   const shown = `"${escaped(name).slice(0, 60)}"`;
   return `Command not found: ${shown}; ${near ? `is ${near} meant?` : 'help lists them all'}`;
 }
@@ -62,32 +63,6 @@ export function unknownOption(
   if (option === undefined || !/^--[\w-]+$/.test(option) || known.includes(option))
     return undefined;
   if (option === '--help' || option === '--version') return undefined;
-  const near = nearest([...new Set(known)], option);
+  const near = nearest(option, known);
   return `unknown option '${option}'; ${near ? `is ${near} meant?` : 'help lists them all'}`;
-}
-
-function nearest(names: readonly string[], word: string): string | undefined {
-  return names
-    .map((each) => ({ each, distance: distanceOf(word.toLowerCase(), each.toLowerCase()) }))
-    .filter(({ each, distance }) => distance <= Math.max(1, Math.floor(each.length / 3)))
-    .sort((a, b) => a.distance - b.distance)[0]?.each;
-}
-
-/** Letters to change, add, drop or swap. Names are short, so the plain table will do. */
-function distanceOf(a: string, b: string): number {
-  if (Math.abs(a.length - b.length) > 3) return 99;
-  let before = Array.from({ length: b.length + 1 }, (_, i) => i);
-  let last: number[] = [];
-  for (let i = 1; i <= a.length; i++) {
-    const row = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const isSame = a[i - 1] === b[j - 1];
-      row[j] = Math.min(before[j]! + 1, row[j - 1]! + 1, before[j - 1]! + (isSame ? 0 : 1));
-      const isSwapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
-      if (isSwapped) row[j] = Math.min(row[j]!, last[j - 2]! + 1);
-    }
-    last = before;
-    before = row;
-  }
-  return before[b.length]!;
 }

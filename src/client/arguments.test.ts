@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { ttlMaxMs } from '../protocol/index.ts';
-import { ArgumentError } from './argument-error.ts';
+import { ArgumentError } from '../support/index.ts';
 import {
   checkAcl,
   checkCount,
@@ -77,8 +77,8 @@ test.each<[string, () => unknown, RegExp]>([
   ['a TTL that is a bigint', () => checkTtl(5n), /not 5n/],
   ['a count that is NaN', () => checkCount('inFlightMax', Number.NaN), /^inFlightMax: .* not NaN/],
   ['a count of 0', () => checkCount('inFlightMax', 0), /at least 1 is wanted, not 0/],
-  ['a function', () => checkVersion(() => 1), /not function/],
-  ['a symbol', () => checkPath(Symbol('/a')), /not symbol/],
+  ['a function', () => checkVersion(() => 1), /not a function/],
+  ['a symbol', () => checkPath(Symbol('/a')), /not a symbol/],
 ])('%s is refused, naming the argument and why', (_, check, why) => {
   expect(check).toThrow(ArgumentError);
   expect(check).toThrow(why);

@@ -4,14 +4,14 @@
  */
 
 import { type Acl, openAcl, pathFault, permissions, ttlMaxMs } from '../protocol/index.ts';
-import { ArgumentError } from './argument-error.ts';
+import { ArgumentError, shown } from '../support/index.ts';
 
 /** Bytes as they are, text as UTF-8, null for a node with no data at all. */
 export type DataInput = Uint8Array | string | null;
 
 export function checkPath(path: unknown, argument = 'path'): asserts path is string {
   if (typeof path !== 'string') {
-    throw new ArgumentError(argument, `a string is wanted, not ${describe(path)}`);
+    throw new ArgumentError(argument, `a string is wanted, not ${shown(path)}`);
   }
   const fault = pathFault(path);
   if (fault !== null)
@@ -33,7 +33,7 @@ export function checkVersion(version: unknown): number {
   ) {
     throw new ArgumentError(
       'version',
-      `a 32-bit integer is wanted, or none for any, not ${describe(version)}`,
+      `a 32-bit integer is wanted, or none for any, not ${shown(version)}`,
     );
   }
   return version;
@@ -53,14 +53,14 @@ export function checkData(data: unknown): Buffer | null {
   if (data instanceof Uint8Array) return Buffer.from(data.buffer, data.byteOffset, data.byteLength);
   throw new ArgumentError(
     'data',
-    `must be a Uint8Array, a string or null, got ${describe(data)}. Encode it first, for example with JSON.stringify`,
+    `a Uint8Array, a string or null is wanted, not ${shown(data)}; encode it first, for example with JSON.stringify. Options come after it: create(path, data, options)`,
   );
 }
 
 export function checkAcl(acl: unknown): Acl[] {
   if (acl === undefined) return openAcl as Acl[];
   if (!Array.isArray(acl) || acl.length === 0) {
-    throw new ArgumentError('acl', `a list of at least one entry is wanted, not ${describe(acl)}`);
+    throw new ArgumentError('acl', `a list of at least one entry is wanted, not ${shown(acl)}`);
   }
   for (const [i, entry] of acl.entries()) checkAclEntry(`acl[${i}]`, entry);
   return acl;
@@ -74,14 +74,14 @@ function checkAclEntry(argument: string, entry: unknown): void {
     perms < 0 ||
     perms > permissions.all
   ) {
-    throw new ArgumentError(`${argument}.perms`, `0 to 31 is wanted, not ${describe(perms)}`);
+    throw new ArgumentError(`${argument}.perms`, `0 to 31 is wanted, not ${shown(perms)}`);
   }
   for (const field of ['scheme', 'id'] as const) {
     const text: unknown = id?.[field];
     if (typeof text !== 'string' || !text.isWellFormed()) {
       throw new ArgumentError(
         `${argument}.id.${field}`,
-        `well-formed text is wanted, not ${describe(text)}`,
+        `well-formed text is wanted, not ${shown(text)}`,
       );
     }
   }
@@ -96,7 +96,7 @@ export function checkTtl(ttlMs: unknown): bigint {
   ) {
     throw new ArgumentError(
       'ttlMs',
-      `whole milliseconds from 1 to ${ttlMaxMs} are wanted, not ${describe(ttlMs)}`,
+      `whole milliseconds from 1 to ${ttlMaxMs} are wanted, not ${shown(ttlMs)}`,
     );
   }
   return BigInt(ttlMs);
@@ -104,36 +104,20 @@ export function checkTtl(ttlMs: unknown): bigint {
 
 export function checkListener(argument: string, listener: unknown): void {
   if (listener !== undefined && typeof listener !== 'function') {
-    throw new ArgumentError(argument, `a function is wanted, not ${describe(listener)}`);
+    throw new ArgumentError(argument, `a function is wanted, not ${shown(listener)}`);
   }
 }
 
 /** What every call takes. */
 export function checkLimits(signal: unknown, timeoutMs: unknown): void {
   if (signal !== undefined && !(signal instanceof AbortSignal)) {
-    throw new ArgumentError('signal', `an AbortSignal is wanted, not ${describe(signal)}`);
+    throw new ArgumentError('signal', `an AbortSignal is wanted, not ${shown(signal)}`);
   }
   if (timeoutMs !== undefined) checkCount('timeoutMs', timeoutMs, 0);
 }
 
 export function checkCount(argument: string, value: unknown, min = 1): asserts value is number {
   if (typeof value !== 'number' || Number.isNaN(value) || value < min) {
-    throw new ArgumentError(
-      argument,
-      `a number of at least ${min} is wanted, not ${describe(value)}`,
-    );
+    throw new ArgumentError(argument, `a number of at least ${min} is wanted, not ${shown(value)}`);
   }
-}
-
-function describe(value: unknown): string {
-  if (value === null) return 'null';
-  if (typeof value === 'number' || typeof value === 'boolean' || typeof value === 'undefined') {
-    return String(value);
-  }
-  if (typeof value === 'bigint') return `${value}n`;
-  if (typeof value === 'string') return JSON.stringify(value.slice(0, 100));
-  if (Array.isArray(value)) return value.length === 0 ? 'an empty list' : 'a list';
-  return typeof value === 'object'
-    ? `an object (${value.constructor?.name ?? 'no class'})`
-    : typeof value;
 }

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, expect, test } from 'vitest';
-import { ArgumentError } from './argument-error.ts';
+import { ArgumentError } from '../support/index.ts';
 import { Client, connect } from './client.ts';
 import { unmarked } from './protected.ts';
 
@@ -19,7 +19,7 @@ test.each<[string, () => Promise<unknown>, RegExp]>([
   [
     'create: mode',
     () => client.create('/a', '', { mode: any('forever') }),
-    /^mode: one of persistent, /,
+    /^mode: must be one of persistent, .*, got "forever"/,
   ],
   [
     'create: a mode of JavaScript',
@@ -48,14 +48,18 @@ test.each<[string, () => Promise<unknown>, RegExp]>([
   [
     'exists: watch',
     () => client.exists('/a', { watch: any(true) }),
-    /^watch: a function is wanted, not true/,
+    /^watch: must be a function, got true/,
   ],
   ['get: path', () => client.get('/\ud800'), /^path: .*U\+D800/],
   ['get: watch', () => client.get('/a', { watch: any('x') }), /^watch: /],
   ['set: path', () => client.set('', 'x'), /^path: /],
   ['set: data', () => client.set('/a', any(5)), /^data: /],
   ['set: text', () => client.set('/a', '\udfff'), /^data: well-formed/],
-  ['set: version', () => client.set('/a', 'x', { version: Number.NaN }), /^version: .* not NaN/],
+  [
+    'set: version',
+    () => client.set('/a', 'x', { version: Number.NaN }),
+    /^version: must be a number, got NaN/,
+  ],
   ['children: path', () => client.children('x'), /^path: /],
   ['children: watch', () => client.children('/a', { watch: any(1) }), /^watch: /],
   ['childrenAndStat: path', () => client.childrenAndStat('x'), /^path: /],
@@ -87,20 +91,82 @@ test.each<[string, () => Promise<unknown>, RegExp]>([
   ['countDescendants: path', () => client.countDescendants('x'), /^path: /],
   ['reconfig: nothing', () => client.reconfig(any(undefined)), /^reconfig: either joining/],
   ['reconfig: both', () => client.reconfig({ joining: [], members: [] }), /^reconfig: either/],
-  ['reconfig: text', () => client.reconfig({ joining: any('server.1') }), /^joining: a list/],
+  [
+    'reconfig: text',
+    () => client.reconfig({ joining: any('server.1') }),
+    /^joining: must be a list, got "server.1"/,
+  ],
   [
     'reconfig: id',
     () => client.reconfig({ members: ['x'], fromConfig: any(5) }),
-    /^fromConfig: a bigint/,
+    /^fromConfig: must be a bigint, got 5/,
   ],
   ['addWatch: mode', () => client.addWatch('/a', any('toString'), () => {}), /^mode: /],
   ['addWatch: listener', () => client.addWatch('/a', 'persistent', any(undefined)), /^listener: /],
   ['removeWatches: kind', () => client.removeWatches('/a', { kind: any('__proto__') }), /^kind: /],
+  [
+    'create: the options of another client',
+    () => client.create('/a', '', any({ ephemeral: true })),
+    /^ephemeral: create has no such option\. Did you mean "mode: 'ephemeral'"\?/,
+  ],
+  [
+    'create: data among the options',
+    () => client.create('/a', '', any({ data: 'x' })),
+    /^data: create has no such option/,
+  ],
+  [
+    'create: options in place of the data',
+    () => client.create('/a', any({ mode: 'ephemeral' })),
+    /^data: .*create\(path, data, options\)/,
+  ],
+  [
+    'get: a listener in place of the options',
+    () =>
+      client.get(
+        '/a',
+        any(() => {}),
+      ),
+    /^options: get takes an object of options, got a function/,
+  ],
+  [
+    'multi: an unknown key',
+    () => client.multi([any({ op: 'create', path: '/a', ephemeral: true })]),
+    /^ephemeral: a multi's create/,
+  ],
+  [
+    'multiRead: an unknown key',
+    () => client.multiRead([any({ op: 'get', path: '/a', watch: true })]),
+    /^watch: a multiRead's get/,
+  ],
+  [
+    'watch: an unknown key',
+    async () => client.watch('/a', any({ recursiv: true })),
+    /Did you mean "recursive"\?/,
+  ],
+  [
+    'connect: a missing unit',
+    () => connect('a', any({ sessionTimeout: 5_000 })),
+    /^sessionTimeout: connect has no such option\. Did you mean "sessionTimeoutMs"\?/,
+  ],
+  [
+    'connect: text for a number',
+    () => connect('a', any({ sessionTimeoutMs: '5000' })),
+    /^sessionTimeoutMs: must be a number, got "5000"/,
+  ],
+  [
+    'connect: backoff',
+    () => connect('a', any({ backoff: { first: 1 } })),
+    /^backoff\.first: .*Did you mean "firstMs"\?/,
+  ],
   ['addAuth: scheme', () => client.addAuth('', 'x'), /^scheme: /],
   ['addAuth: proof', () => client.addAuth('digest', any(5)), /^data: |^auth: /],
   ['a deadline that is NaN', () => client.get('/a', { timeoutMs: Number.NaN }), /^timeoutMs: /],
   ['a deadline that is text', () => client.get('/a', { timeoutMs: any('5') }), /^timeoutMs: /],
-  ['a signal that is none', () => client.get('/a', { signal: any({}) }), /^signal: an AbortSignal/],
+  [
+    'a signal that is none',
+    () => client.get('/a', { signal: any({}) }),
+    /^signal: must be an AbortSignal, got an object/,
+  ],
   ['connect: servers', () => connect('a:b'), /^servers: /],
   ['connect: identity', () => connect('a', { identity: any({}) }), /^identity\.sessionId: /],
   ['connect: auth', () => connect('a', { auth: [{ scheme: any(1), auth: 'x' }] }), /^scheme: /],

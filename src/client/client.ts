@@ -18,8 +18,7 @@ import {
   wireOf,
   ZkError,
 } from '../protocol/index.ts';
-import { onAbort } from '../support/index.ts';
-import { ArgumentError } from './argument-error.ts';
+import { ArgumentError, checkOptions, onAbort } from '../support/index.ts';
 import {
   checkAcl,
   checkData,
@@ -46,6 +45,20 @@ import {
   type ResultsOf,
   readPart,
 } from './multi-ops.ts';
+import {
+  callTable,
+  clientTable,
+  connectTable,
+  createTable,
+  deleteRecursiveTable,
+  protectedTable,
+  reconfigTable,
+  removeTable,
+  versionTable,
+  walkTable,
+  watchingTable,
+  watchTable,
+} from './option-tables.ts';
 import { type ClientOptions, settingsOf } from './options.ts';
 import { createProtected, discard, type ProtectedOptions } from './protected.ts';
 import { type RemoveOptions, removeWatches } from './remove-watches.ts';
@@ -101,6 +114,7 @@ export class Client extends EventEmitter<ClientEvents> {
   /** Starts to connect at once. `connect()` does the same and waits until a server has us. */
   constructor(servers: string, options: ClientOptions = {}) {
     super();
+    checkOptions('Client', options, clientTable);
     this.setMaxListeners(0); // whoever waits for a state listens, and many may
     const settings = settingsOf(servers, options);
     const { requestBytesMax } = settings.session;
@@ -177,7 +191,9 @@ export class Client extends EventEmitter<ClientEvents> {
    * Resolves once a server has us. Rejects when the session ends first, with a ConnectError that
    * names every server tried when the time is over.
    */
-  async connected({ signal, timeoutMs }: CallOptions = {}): Promise<this> {
+  async connected(options: CallOptions = {}): Promise<this> {
+    checkOptions('connected', options, callTable);
+    const { signal, timeoutMs } = options;
     const core = this.#core;
     await new Promise<void>((resolve, reject) => {
       let stopHearing: (() => void) | undefined;
@@ -233,6 +249,7 @@ export class Client extends EventEmitter<ClientEvents> {
    * @throws ZkError `NODE_EXISTS` when the path is taken, `NO_NODE` when its parent is missing.
    */
   async create(path: string, data?: DataInput, options: CreateOptions = {}): Promise<Created> {
+    checkOptions('create', options, createTable);
     const part = createPart(path, data, options, this.#toServer);
     if (options.parents) return createWithParents(this, path, data, options);
     const response = await this.#core.call(part.op, part.request as never, path, options);
@@ -243,15 +260,17 @@ export class Client extends EventEmitter<ClientEvents> {
    * As `create`, with a mark in the name by which a node whose reply was lost is found again, so
    * that it is made once: `_c_<uuid>-name`, as Curator does.
    */
-  createProtected(
+  async createProtected(
     path: string,
     data?: DataInput,
     options: ProtectedOptions = {},
   ): Promise<Created> {
+    checkOptions('createProtected', options, protectedTable);
     return createProtected(this, path, data, options, this.#core.clock);
   }
 
   async delete(path: string, options: VersionOptions = {}): Promise<void> {
+    checkOptions('delete', options, versionTable);
     checkPath(path);
     const version = checkVersion(options.version);
     await this.#core.call('delete', { path: this.#core.toServer(path), version }, path, options);
@@ -259,20 +278,22 @@ export class Client extends EventEmitter<ClientEvents> {
 
   /** Deletes a node and all below it, deepest first. Returns how many nodes went. */
   async deleteRecursive(path: string, options: CallOptions & DeleteProgress = {}): Promise<number> {
+    checkOptions('deleteRecursive', options, deleteRecursiveTable);
     checkPath(path);
     return deleteRecursive(this, path, options);
   }
 
   /** Deletes a node for certain, through lost links. Gone already is fine. */
-  discard(path: string, options: VersionOptions = {}): Promise<void> {
+  async discard(path: string, options: VersionOptions = {}): Promise<void> {
+    checkOptions('discard', options, versionTable);
     return discard(this, path, options, this.#core.clock);
   }
 
   /** Null when there is none; then a watch tells of its creation. */
   async exists(path: string, options: WatchingOptions = {}): Promise<StatView | null> {
+    checkOptions('exists', options, watchingTable);
     checkPath(path);
     const { watch } = options;
-    checkListener('watch', watch);
     const full = this.#core.toServer(path);
     const onReply =
       watch &&
@@ -293,6 +314,7 @@ export class Client extends EventEmitter<ClientEvents> {
   // Not async, unlike most: what is asked for most is handed on without one more promise around it.
   get(path: string, options?: WatchingOptions): Promise<DataAndStat> {
     try {
+      checkOptions('get', options, watchingTable);
       checkPath(path);
       const full = this.#core.toServer(path);
       const watch = options?.watch;
@@ -305,6 +327,7 @@ export class Client extends EventEmitter<ClientEvents> {
   }
 
   async set(path: string, data: DataInput, options?: VersionOptions): Promise<StatView> {
+    checkOptions('set', options, versionTable);
     checkPath(path);
     const version = checkVersion(options?.version);
     const request = { path: this.#core.toServer(path), data: checkData(data), version };
@@ -313,6 +336,7 @@ export class Client extends EventEmitter<ClientEvents> {
 
   /** The names of the children, in no order. */
   async children(path: string, options: WatchingOptions = {}): Promise<string[]> {
+    checkOptions('children', options, watchingTable);
     checkPath(path);
     const full = this.#core.toServer(path);
     const request = { path: full, watch: options.watch !== undefined };
@@ -324,6 +348,7 @@ export class Client extends EventEmitter<ClientEvents> {
     path: string,
     options: WatchingOptions = {},
   ): Promise<{ readonly children: string[]; readonly stat: StatView }> {
+    checkOptions('childrenAndStat', options, watchingTable);
     checkPath(path);
     const full = this.#core.toServer(path);
     const request = { path: full, watch: options.watch !== undefined };
@@ -333,6 +358,7 @@ export class Client extends EventEmitter<ClientEvents> {
   }
 
   async getAcl(path: string, options: CallOptions = {}): Promise<{ acl: Acl[]; stat: StatView }> {
+    checkOptions('getAcl', options, callTable);
     checkPath(path);
     const request = { path: this.#core.toServer(path) };
     return (await this.#core.call('getACL', request, path, options)) as {
@@ -343,6 +369,7 @@ export class Client extends EventEmitter<ClientEvents> {
 
   /** `version` is the one of the ACL: `stat.aversion`. */
   async setAcl(path: string, acl: readonly Acl[], options: VersionOptions = {}): Promise<StatView> {
+    checkOptions('setAcl', options, versionTable);
     checkPath(path);
     if (acl === undefined) throw new ArgumentError('acl', 'a list of at least one entry is wanted');
     const version = checkVersion(options.version);
@@ -355,6 +382,7 @@ export class Client extends EventEmitter<ClientEvents> {
    * answers at once, and may not yet have done what its followers told of: `barrier` waits for that too.
    */
   async sync(path = '/', options: CallOptions = {}): Promise<void> {
+    checkOptions('sync', options, callTable);
     checkPath(path);
     await this.#core.call('sync', { path: this.#core.toServer(path) }, path, options);
   }
@@ -377,6 +405,7 @@ export class Client extends EventEmitter<ClientEvents> {
     ops: T,
     options: CallOptions = {},
   ): Promise<ResultsOf<T>> {
+    checkOptions('multi', options, callTable);
     if (!Array.isArray(ops)) throw new ArgumentError('ops', 'a list is wanted');
     const parts = ops.map((op: MultiOp) => multiPart(op, this.#toServer));
     const results = await this.#core.call('multi', parts, undefined, options);
@@ -393,6 +422,7 @@ export class Client extends EventEmitter<ClientEvents> {
     ops: T,
     options: CallOptions = {},
   ): Promise<ReadResultsOf<T>> {
+    checkOptions('multiRead', options, callTable);
     if (!Array.isArray(ops)) throw new ArgumentError('ops', 'a list is wanted');
     const parts = ops.map((op: ReadOp) => readPart(op, this.#toServer));
     const results = await this.#core.call('multiRead', parts, undefined, options);
@@ -407,6 +437,7 @@ export class Client extends EventEmitter<ClientEvents> {
 
   /** The ephemeral nodes of this session whose path starts with `prefix`. */
   async getEphemerals(prefix = '/', options: CallOptions = {}): Promise<string[]> {
+    checkOptions('getEphemerals', options, callTable);
     checkPath(prefix, 'prefix');
     const request = { prefixPath: this.#core.toServer(prefix) };
     const { ephemerals } = await this.#core.call('getEphemerals', request, prefix, options);
@@ -417,6 +448,7 @@ export class Client extends EventEmitter<ClientEvents> {
 
   /** How many nodes stand below this one, at any depth. */
   async countDescendants(path: string, options: CallOptions = {}): Promise<number> {
+    checkOptions('countDescendants', options, callTable);
     checkPath(path);
     const request = { path: this.#core.toServer(path) };
     return (await this.#core.call('getAllChildrenNumber', request, path, options)).totalNumber;
@@ -424,11 +456,13 @@ export class Client extends EventEmitter<ClientEvents> {
 
   /** Who the server takes us for (3.7 and later). */
   async whoAmI(options: CallOptions = {}): Promise<ClientInfo[]> {
+    checkOptions('whoAmI', options, callTable);
     return (await this.#core.call('whoAmI', {}, undefined, options)).clientInfo;
   }
 
   /** The ensemble's configuration, which stands outside any chroot. */
   async getConfig(options: WatchingOptions = {}): Promise<DataAndStat> {
+    checkOptions('getConfig', options, watchingTable);
     const request = { path: configPath, watch: options.watch !== undefined };
     const onReply = this.#watchOnSuccess('data', configPath, options.watch);
     return (await this.#core.call('getData', request, configPath, options, onReply)) as DataAndStat;
@@ -436,14 +470,8 @@ export class Client extends EventEmitter<ClientEvents> {
 
   /** Changes the ensemble's membership. */
   async reconfig(options: ReconfigOptions): Promise<DataAndStat> {
+    checkOptions('reconfig', options, reconfigTable);
     const { joining, leaving, members, fromConfig = -1n } = options ?? {};
-    for (const [argument, list] of Object.entries({ joining, leaving, members })) {
-      if (list === undefined || Array.isArray(list)) continue;
-      throw new ArgumentError(argument, 'a list of strings is wanted');
-    }
-    if (typeof fromConfig !== 'bigint') {
-      throw new ArgumentError('fromConfig', 'a bigint is wanted, as 0x100000000n');
-    }
     if ((joining || leaving ? 1 : 0) + (members ? 1 : 0) !== 1) {
       throw new ArgumentError('reconfig', 'either joining and leaving, or members, is wanted');
     }
@@ -458,6 +486,7 @@ export class Client extends EventEmitter<ClientEvents> {
 
   /** Every node at and below a path, parents before children. */
   walk(path: string, options: WalkOptions = {}): AsyncGenerator<Walked, void, undefined> {
+    checkOptions('walk', options, walkTable);
     checkPath(path);
     return walk(this, path, options);
   }
@@ -469,6 +498,7 @@ export class Client extends EventEmitter<ClientEvents> {
    * (3.6 and later). Gap-free: what changed while the link was away is found and told, in order.
    */
   watch(path: string, options: WatchOptions = {}): WatchStream {
+    checkOptions('watch', options, watchTable);
     checkPath(path);
     return new WatchStream(this, this.#core, path, options);
   }
@@ -483,6 +513,7 @@ export class Client extends EventEmitter<ClientEvents> {
     listener: Listener,
     options: CallOptions = {},
   ): Promise<void> {
+    checkOptions('addWatch', options, callTable);
     checkPath(path);
     if (!Object.hasOwn(addWatchModes, mode)) {
       throw new ArgumentError('mode', 'persistent or persistentRecursive is wanted');
@@ -499,6 +530,7 @@ export class Client extends EventEmitter<ClientEvents> {
 
   /** Takes watches away: of one kind or any, of one listener or all. NO_WATCHER when there is none. */
   async removeWatches(path: string, options: RemoveOptions = {}): Promise<void> {
+    checkOptions('removeWatches', options, removeTable);
     checkPath(path);
     await removeWatches(this.#core, path, options);
   }
@@ -519,7 +551,6 @@ export class Client extends EventEmitter<ClientEvents> {
   readonly #toServer = (path: string): string => this.#core.toServer(path);
 
   #watchOnSuccess(kind: 'data' | 'child', full: string, watch: Listener | undefined) {
-    checkListener('watch', watch);
     return (
       watch &&
       ((err: number) => {
@@ -554,6 +585,7 @@ export async function connect(
   servers: string,
   options: ClientOptions & { readonly signal?: AbortSignal } = {},
 ): Promise<Client> {
+  checkOptions('connect', options, connectTable);
   const { signal, ...rest } = options;
   signal?.throwIfAborted();
   const client = new Client(servers, rest);

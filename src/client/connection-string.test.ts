@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { ArgumentError } from './argument-error.ts';
+import { ArgumentError } from '../support/index.ts';
 import { hostText, parseServers } from './connection-string.ts';
 
 test.each([

@@ -7,7 +7,7 @@
 
 import net from 'node:net';
 import { pathFault } from '../protocol/index.ts';
-import { ArgumentError } from './argument-error.ts';
+import { ArgumentError } from '../support/index.ts';
 
 export interface Host {
   readonly name: string;

@@ -20,8 +20,7 @@ export {
   ZkError,
   type ZkErrorCode,
 } from '../protocol/index.ts';
-export type { Logger } from '../support/index.ts';
-export { ArgumentError } from './argument-error.ts';
+export { ArgumentError, type Logger } from '../support/index.ts';
 export type { DataInput } from './arguments.ts';
 export type { SaslExchange, SaslMechanism } from './auth.ts';
 export {

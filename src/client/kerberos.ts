@@ -5,8 +5,9 @@
  * offers for what follows, and we answer that none is wanted (RFC 4752), as ZooKeeper has none.
  */
 
-import { ArgumentError } from './argument-error.ts';
+import { ArgumentError, checkOptions } from '../support/index.ts';
 import type { SaslExchange, SaslMechanism } from './auth.ts';
+import { kerberosTable } from './option-tables.ts';
 
 /** The part of the `kerberos` package that is used. Tokens are base64 text there. */
 export interface KerberosModule {
@@ -37,6 +38,7 @@ export interface KerberosOptions {
 }
 
 export function kerberos(options: KerberosOptions = {}): SaslMechanism {
+  checkOptions('kerberos', options, kerberosTable);
   const { service = 'zookeeper', principal } = options;
   if (service === '' || service.includes('@')) {
     throw new ArgumentError(

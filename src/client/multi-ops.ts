@@ -16,7 +16,7 @@ import {
   ZkError,
   type ZkErrorCode,
 } from '../protocol/index.ts';
-import { ArgumentError } from './argument-error.ts';
+import { ArgumentError, checkOptions } from '../support/index.ts';
 import {
   checkAcl,
   checkData,
@@ -26,6 +26,7 @@ import {
   checkVersion,
   type DataInput,
 } from './arguments.ts';
+import { opTables } from './option-tables.ts';
 
 export interface CreateInput {
   readonly data?: DataInput;
@@ -147,6 +148,7 @@ export function createPart(
 }
 
 export function multiPart(op: MultiOp, toServer: (path: string) => string): MultiPart {
+  if (Object.hasOwn(opTables, op?.op)) checkOptions(`a multi's ${op.op}`, op, opTables[op.op]);
   switch (op?.op) {
     case 'create':
       return createPart(op.path, op.data, op, toServer);
@@ -185,6 +187,7 @@ export function readPart(op: ReadOp, toServer: (path: string) => string): MultiP
       `get or children is wanted, not ${printable(String((op as ReadOp | undefined)?.op))}`,
     );
   }
+  checkOptions(`a multiRead's ${op.op}`, op, opTables[op.op]);
   checkPath(op.path);
   const request = { path: toServer(op.path), watch: false };
   return op.op === 'get' ? { op: 'getData', request } : { op: 'getChildren', request };

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest';
 import { frameBytesMax } from '../protocol/index.ts';
-import { systemClock } from '../support/index.ts';
-import { ArgumentError } from './argument-error.ts';
+import { ArgumentError, systemClock } from '../support/index.ts';
 import { type ClientOptions, settingsOf } from './options.ts';
 
 test('what is not said is what the options promise', () => {

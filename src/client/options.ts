@@ -1,12 +1,19 @@
 /** What a client can be told, and what it does when it is not. */
 
 import { frameBytesMax } from '../protocol/index.ts';
-import { type Clock, type Logger, silentLogger, systemClock } from '../support/index.ts';
-import { ArgumentError } from './argument-error.ts';
+import {
+  ArgumentError,
+  type Clock,
+  checkOptions,
+  type Logger,
+  silentLogger,
+  systemClock,
+} from '../support/index.ts';
 import { checkCount } from './arguments.ts';
 import type { SaslMechanism } from './auth.ts';
 import { parseServers } from './connection-string.ts';
 import type { Lookup } from './dialer.ts';
+import { backoffTable } from './option-tables.ts';
 import type { SessionOptions } from './session.ts';
 import type { Identity } from './session-state.ts';
 import type { TlsOptions } from './transport.ts';
@@ -69,6 +76,8 @@ export interface Settings {
 }
 
 export function settingsOf(servers: string, options: ClientOptions): Settings {
+  if (options.backoff !== undefined)
+    checkOptions('backoff', options.backoff, backoffTable, 'backoff.');
   const { hosts, chroot } = parseServers(servers);
   const replyBytesMax = options.frameBytesMax ?? frameBytesMax;
   const sessionTimeoutMs = options.sessionTimeoutMs ?? 30_000;

@@ -47,6 +47,8 @@ export async function createProtected(
   clock: Clock,
 ): Promise<Created> {
   createPart(path, data, options, (it) => it); // what cannot be sent is refused as the caller wrote it
+  const { signal, timeoutMs } = options;
+  const call = { ...(signal && { signal }), ...(timeoutMs !== undefined && { timeoutMs }) };
   const mark = `_c_${randomUUID()}-`;
   const parent = parentOf(path) ?? '/';
   const marked = childOf(parent, mark + nameOf(path));
@@ -59,7 +61,7 @@ export async function createProtected(
       } catch (error) {
         if (!isZkError(error) || !error.outcomeUnknown || tries >= retries) throw error;
       }
-      const found = await search(wanted, options);
+      const found = await search(wanted, call);
       if (found === null) continue;
       if (!isEphemeral || found.stat.ephemeralOwner === client.sessionId) return found;
       await client.discard(found.path);

@@ -9,7 +9,7 @@ import {
   wireOf,
   ZkError,
 } from '../protocol/index.ts';
-import { ArgumentError } from './argument-error.ts';
+import { ArgumentError } from '../support/index.ts';
 import type { Call } from './calls.ts';
 import type { CallOptions, Core } from './core.ts';
 import type { Listener, WatchKind } from './watches.ts';

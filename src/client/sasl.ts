@@ -1,8 +1,9 @@
 /** SASL DIGEST-MD5: a user and a password that the server has in its JAAS file. */
 
 import { DigestMd5Client } from '../protocol/index.ts';
-import { ArgumentError } from './argument-error.ts';
+import { ArgumentError, checkOptions } from '../support/index.ts';
 import type { SaslMechanism } from './auth.ts';
+import { digestMd5Table } from './option-tables.ts';
 
 export interface DigestMd5Options {
   readonly username: string;
@@ -12,6 +13,7 @@ export interface DigestMd5Options {
 }
 
 export function digestMd5(options: DigestMd5Options): SaslMechanism {
+  checkOptions('digestMd5', options, digestMd5Table);
   for (const name of ['username', 'password'] as const) {
     if (typeof options[name] !== 'string') throw new ArgumentError(name, 'a string is wanted');
   }

@@ -126,9 +126,10 @@ export class Changes {
       if (!isZkError(error, 'NO_NODE')) throw error;
     }
     const { mode: _, ttlMs: __, ...inherited } = options;
+    const { acl: ___, ...call } = inherited;
     const missing: string[] = [];
     for (let at = parentOf(path); at !== null && at !== '/'; at = parentOf(at)) {
-      if ((await this.#client.exists(at, options)) !== null) break;
+      if ((await this.#client.exists(at, call)) !== null) break;
       missing.unshift(at);
     }
     for (const at of missing) {

@@ -1,11 +1,11 @@
 import { inspect } from 'node:util';
 import { describe, expect, expectTypeOf, test } from 'vitest';
+import { printable } from '../support/index.ts';
 import {
   errorCodeOf,
   errorCodes,
   isZkError,
   meaningOf,
-  printable,
   wireOf,
   ZkError,
   type ZkErrorCode,

@@ -1,3 +1,4 @@
+export { escaped, printable } from '../support/index.ts';
 export * from './acls.ts';
 export { DigestMd5Client, DigestMd5Server } from './digest-md5.ts';
 export * from './errors.ts';

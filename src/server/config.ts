@@ -6,6 +6,7 @@
  * file over the defaults. What can't be meant is a `ConfigError`, one sentence that says where.
  */
 
+import { nearest } from '../support/index.ts';
 import {
   type AppliedKey,
   appliedKeys,
@@ -295,20 +296,6 @@ function check(config: ServerConfig): void {
   }
 }
 
-/** The name that is fewest letters away, if any is near enough. */
-export function nearest(
-  name: string,
-  known: readonly string[],
-  distanceMax: number,
-): string | undefined {
-  let best: { key: string; distance: number } | undefined;
-  for (const key of known) {
-    const distance = editDistance(name.toLowerCase(), key.toLowerCase());
-    if (best === undefined || distance < best.distance) best = { key, distance };
-  }
-  return best !== undefined && best.distance <= distanceMax ? best.key : undefined;
-}
-
 /** The shortest name with all of these words in it, in whatever order: `timeTick`, `snapRetainCount`, `port`. */
 function sameWords(name: string, known: readonly string[]): string | undefined {
   const words = wordsOf(name);
@@ -324,23 +311,3 @@ function sameWords(name: string, known: readonly string[]): string | undefined {
 
 const wordsOf = (name: string) =>
   name.match(/[A-Z]*[a-z0-9]+|[A-Z]+/g)?.map((word) => word.toLowerCase()) ?? [];
-
-/** Letters to add, drop, change or swap. */
-function editDistance(a: string, b: string): number {
-  let above: number[] = [];
-  let row = Array.from({ length: b.length + 1 }, (_, i) => i);
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const same = a[i - 1] === b[j - 1];
-      let least = Math.min(row[j]! + 1, next[j - 1]! + 1, row[j - 1]! + (same ? 0 : 1));
-      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]) {
-        least = Math.min(least, above[j - 2]! + 1);
-      }
-      next.push(least);
-    }
-    above = row;
-    row = next;
-  }
-  return row[b.length]!;
-}

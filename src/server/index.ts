@@ -5,7 +5,7 @@ export { requestOps } from './askable.ts';
 export { Audit } from './audit.ts';
 export { Auth, type ExtraScheme } from './auth.ts';
 export type { Call } from './call.ts';
-export { ConfigError, nearest, readConfig, type ServerConfig, variableOf } from './config.ts';
+export { ConfigError, readConfig, type ServerConfig, variableOf } from './config.ts';
 export {
   type AppliedKey,
   appliedKeys,

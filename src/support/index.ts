@@ -1,11 +1,15 @@
+export { ArgumentError } from './argument-error.ts';
 export { Backoff, type BackoffOptions } from './backoff.ts';
 export { type Clock, delayMaxMs, ManualClock, systemClock, type Timer } from './clock.ts';
 export { Counts } from './counts.ts';
 export { type Deferred, deferred } from './deferred.ts';
 export { type Logger, silentLogger } from './logger.ts';
+export { nearest } from './nearest.ts';
 export { onAbort } from './on-abort.ts';
+export { checkOptions, type OptionKind, type OptionTable, optionKinds, shown } from './options.ts';
 export { Pace, paced, sortInTurns } from './pace.ts';
 export { pause } from './pause.ts';
+export { escaped, printable } from './printable.ts';
 export { unbounded } from './unbounded.ts';
 export { unlessAborted } from './unless-aborted.ts';
 export { wakefulness } from './wakefulness.ts';

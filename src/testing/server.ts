@@ -7,13 +7,13 @@ import { setImmediate } from 'node:timers/promises';
 import { errorCodes, type OpName, pathFault, wireOf, type ZkErrorCode } from '../protocol/index.ts';
 import {
   type Connection,
-  nearest,
   type RequestSeen,
   type RunningServer,
   requestOps,
   type ServerOptions,
   startServer,
 } from '../server/index.ts';
+import { nearest } from '../support/index.ts';
 import { MovableClock } from './movable-clock.ts';
 
 /** A tree as plain data: a path and what the node holds. */

@@ -1,4 +1,4 @@
-import { printable } from '../protocol/index.ts';
+import { printable } from './printable.ts';
 
 /** The caller gave something that cannot be sent. Nothing has left this process. */
 export class ArgumentError extends TypeError {
@@ -7,7 +7,7 @@ export class ArgumentError extends TypeError {
   readonly argument: string;
 
   constructor(argument: string, why: string) {
-    super(`${argument}: ${printable(why)}`);
+    super(`${printable(argument)}: ${printable(why)}`);
     this.argument = argument;
   }
 }
