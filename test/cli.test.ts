@@ -626,7 +626,7 @@ test('who has not authenticated is refused where SASL is required', async () => 
   const server = serve('--users', 'users', '--set', 'sessionRequireClientSASLAuth=true');
   const { address } = await server.ready();
 
-  const nobody = await connect(String(address), { retry: false } as never);
+  const nobody = await connect(String(address));
   await expect(nobody.create('/a')).rejects.toMatchObject({ code: 'SESSION_CLOSED_REQUIRE_SASL' });
   await nobody.close();
 });

@@ -22,6 +22,7 @@
  */
 
 import { EventEmitter } from 'node:events';
+import { checkClient } from '../client/index.ts';
 import {
   GroupMember,
   isOver,
@@ -32,7 +33,7 @@ import {
   type TopicDirectory,
 } from '../kafka/index.ts';
 import { Election } from '../recipes/index.ts';
-import { type Clock, onAbort, systemClock } from '../support/index.ts';
+import { type Clock, checkOptions, onAbort, systemClock } from '../support/index.ts';
 import { type AlignOptions, type AlignSettings, settingsOf } from './align-options.ts';
 import { type AlignEvents, type AlignedBatch, type AlignStatus, laneStatus } from './aligned.ts';
 import type { QuarantineReason } from './event-time.ts';
@@ -42,6 +43,7 @@ import { Lane } from './lane.ts';
 import { type AlignPaths, alignPaths, formatMember, type StoredLimit } from './layout.ts';
 import { Leader } from './leader.ts';
 import { LimitView } from './limit-view.ts';
+import { alignTable } from './option-tables.ts';
 import { prepareGroup } from './prepare.ts';
 import { Progress } from './progress.ts';
 import { Reporter } from './reporter.ts';
@@ -77,6 +79,8 @@ export class Aligner extends EventEmitter<AlignEvents> {
   #closing: Promise<void> | undefined;
 
   constructor(client: AlignClient, options: AlignOptions) {
+    checkClient('Aligner', client);
+    checkOptions('Aligner', options, alignTable);
     super();
     this.#settings = settingsOf(options);
     this.#client = client;

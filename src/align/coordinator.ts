@@ -15,16 +15,23 @@
  */
 
 import { EventEmitter } from 'node:events';
-import { ArgumentError } from '../client/index.ts';
+import { ArgumentError, checkClient } from '../client/index.ts';
 import { isOver, keyOf, type PartitionId } from '../kafka/index.ts';
 import { Election } from '../recipes/index.ts';
-import { type Clock, type Deferred, deferred, systemClock } from '../support/index.ts';
+import {
+  type Clock,
+  checkOptions,
+  type Deferred,
+  deferred,
+  systemClock,
+} from '../support/index.ts';
 import { checkGroup } from './align-options.ts';
 import type { PartitionReport } from './group-clock.ts';
 import { type AlignPaths, alignPaths, formatMember, type StoredLimit } from './layout.ts';
 import { Leader } from './leader.ts';
 import type { LeaderStep } from './leader-options.ts';
 import { LimitView } from './limit-view.ts';
+import { completeTable, coordinatorTable } from './option-tables.ts';
 import { prepareGroup } from './prepare.ts';
 import { Reporter } from './reporter.ts';
 import { type Rule, type RuleInput, ruleOf } from './rule.ts';
@@ -92,6 +99,8 @@ export class Coordinator extends EventEmitter<CoordinatorEvents> implements Peri
   #failure: { readonly error: unknown } | undefined;
 
   constructor(client: AlignClient, options: CoordinatorOptions) {
+    checkClient('Coordinator', client);
+    checkOptions('Coordinator', options, coordinatorTable);
     super();
     checkGroup(options.group);
     if (options.partitions.length === 0) {
@@ -153,8 +162,10 @@ export class Coordinator extends EventEmitter<CoordinatorEvents> implements Peri
 
   async currentPeriodComplete(
     partitions: readonly PartitionId[],
-    { nextMs, signal }: CompleteOptions = {},
+    options: CompleteOptions = {},
   ): Promise<number> {
+    checkOptions('currentPeriodComplete', options, completeTable);
+    const { nextMs, signal } = options;
     this.#check(partitions);
     const before = this.limitMs;
     const reachedMs = before ?? this.#options.startMs ?? 0;

@@ -17,13 +17,14 @@
  * longer step. `align()` has neither trouble.
  */
 
-import { ArgumentError, type Client, isZkError, ZkError } from '../client/index.ts';
+import { ArgumentError, type Client, checkClient, isZkError, ZkError } from '../client/index.ts';
 import { keyOf, type PartitionId } from '../kafka/index.ts';
 import { Cache } from '../recipes/index.ts';
-import { type Deferred, deferred, onAbort } from '../support/index.ts';
+import { checkOptions, type Deferred, deferred, onAbort } from '../support/index.ts';
 import type { PeriodCoordinator } from './coordinator.ts';
 import { type Duration, durationMs } from './duration.ts';
 import { javaLayout, javaRoot } from './java-layout.ts';
+import { currentPeriodCompleteTable, seedCoordinatorTable } from './option-tables.ts';
 import {
   type PartitionPlan,
   parseSeconds,
@@ -82,6 +83,8 @@ export class SeedCoordinator implements PeriodCoordinator {
   #end: { readonly error: unknown } | undefined;
 
   constructor(client: Client, options: SeedCoordinatorOptions) {
+    checkClient('SeedCoordinator', client);
+    checkOptions('SeedCoordinator', options, seedCoordinatorTable);
     this.#client = client;
     this.#layout = layoutOf(options.layout);
     const { root = javaRoot, startMs = 0 } = options;
@@ -113,6 +116,7 @@ export class SeedCoordinator implements PeriodCoordinator {
 
   /** Resolves once it is in the election and knows the limit. */
   static async open(client: Client, options: SeedCoordinatorOptions): Promise<SeedCoordinator> {
+    checkOptions('open', options, seedCoordinatorTable);
     const coordinator = new SeedCoordinator(client, options);
     try {
       await coordinator.#ready.promise;
@@ -156,8 +160,10 @@ export class SeedCoordinator implements PeriodCoordinator {
   /** As `reached`, and waits for everybody. Resolves with the new limit when it has moved. */
   async currentPeriodComplete(
     partitions: readonly PartitionId[],
-    { signal }: { readonly signal?: AbortSignal } = {},
+    options: { readonly signal?: AbortSignal } = {},
   ): Promise<number> {
+    checkOptions('currentPeriodComplete', options, currentPeriodCompleteTable);
+    const { signal } = options;
     signal?.throwIfAborted();
     const limit = this.#limit;
     this.reached(partitions);

@@ -6,6 +6,8 @@
  * whole need not be of one moment.
  */
 
+import { checkClient } from '../client/index.ts';
+import { checkOptions } from '../support/index.ts';
 import { checkGroup } from './align-options.ts';
 import { GroupClock, type PartitionState } from './group-clock.ts';
 import {
@@ -19,6 +21,7 @@ import {
   parseRule,
   type StoredLimit,
 } from './layout.ts';
+import { listAlignmentsTable, readAlignmentTable } from './option-tables.ts';
 import { childrenOf, nodeOf, readNode } from './read-node.ts';
 import { isPaused, type Rule } from './rule.ts';
 import type { AlignClient } from './session.ts';
@@ -65,8 +68,11 @@ export interface AlignSnapshot {
 export async function readAlignment(
   client: AlignClient,
   group: string,
-  { root = alignRoot }: { readonly root?: string } = {},
+  options: { readonly root?: string } = {},
 ): Promise<AlignSnapshot | null> {
+  checkClient('readAlignment', client);
+  checkOptions('readAlignment', options, readAlignmentTable);
+  const { root = alignRoot } = options;
   checkGroup(group);
   const paths = alignPaths(group, root);
   const names = await childrenOf(client, paths.members);
@@ -124,7 +130,10 @@ export async function readAlignment(
 /** The groups that there are. */
 export async function listAlignments(
   client: AlignClient,
-  { root = alignRoot }: { readonly root?: string } = {},
+  options: { readonly root?: string } = {},
 ): Promise<string[]> {
+  checkClient('listAlignments', client);
+  checkOptions('listAlignments', options, listAlignmentsTable);
+  const { root = alignRoot } = options;
   return ((await childrenOf(client, root)) ?? []).sort();
 }

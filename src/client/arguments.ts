@@ -121,3 +121,10 @@ export function checkCount(argument: string, value: unknown, min = 1): asserts v
     throw new ArgumentError(argument, `a number of at least ${min} is wanted, not ${shown(value)}`);
   }
 }
+
+/** For constructors that take a client: `new Lock(undefined, '/x')` must not fail at its first use. */
+export function checkClient(of: string, client: unknown): void {
+  if (typeof client !== 'object' || client === null || Array.isArray(client)) {
+    throw new ArgumentError('client', `${of} needs a connected client, got ${shown(client)}`);
+  }
+}

@@ -21,7 +21,7 @@ export {
   type ZkErrorCode,
 } from '../protocol/index.ts';
 export { ArgumentError, type Logger } from '../support/index.ts';
-export type { DataInput } from './arguments.ts';
+export { checkClient, type DataInput } from './arguments.ts';
 export type { SaslExchange, SaslMechanism } from './auth.ts';
 export {
   Client,

@@ -7,12 +7,13 @@
  * behind: it goes with that session, and is waited for, but not for ever (KAFKA-7165).
  */
 
-import { type Client, isZkError } from '../client/index.ts';
-import { type Clock, deferred, onAbort, systemClock } from '../support/index.ts';
+import { type Client, checkClient, isZkError } from '../client/index.ts';
+import { type Clock, checkOptions, deferred, onAbort, systemClock } from '../support/index.ts';
 import type { OnProblem } from './layout.ts';
 import { layout08 } from './layout-08.ts';
 import { type BrokerRegistration, formatEndpoint } from './layout-broker.ts';
 import { OneShotWatches } from './one-shot-watches.ts';
+import { registerTable } from './option-tables.ts';
 
 /** Another broker has this id, or this address. */
 export class BrokerConflictError extends Error {
@@ -48,6 +49,8 @@ export async function registerBroker(
   broker: BrokerRegistration,
   options: RegisterOptions = {},
 ): Promise<bigint> {
+  checkClient('registerBroker', client);
+  checkOptions('registerBroker', options, registerTable);
   const path = layout08.broker.at({ id });
   const data = layout08.broker.format(broker, options.version)!;
   await refuseTakenAddress(client, id, broker, options.onProblem ?? (() => {}));

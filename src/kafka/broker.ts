@@ -15,8 +15,21 @@
  */
 
 import { EventEmitter } from 'node:events';
-import { ArgumentError, type Client, isZkError, type Logger } from '../client/index.ts';
-import { Backoff, type Clock, deferred, onAbort, systemClock } from '../support/index.ts';
+import {
+  ArgumentError,
+  type Client,
+  checkClient,
+  isZkError,
+  type Logger,
+} from '../client/index.ts';
+import {
+  Backoff,
+  type Clock,
+  checkOptions,
+  deferred,
+  onAbort,
+  systemClock,
+} from '../support/index.ts';
 import { generateBrokerId, registerBroker } from './broker-registration.ts';
 import { BrokerReplicas } from './broker-replicas.ts';
 import type { FollowerRole, LeaderRole, ReplicaService } from './broker-roles.ts';
@@ -28,6 +41,7 @@ import { layout08 } from './layout-08.ts';
 import { type BrokerRegistration, brokerVersionNewest, parseEndpoint } from './layout-broker.ts';
 import { layoutDrover } from './layout-drover.ts';
 import { OneShotWatches } from './one-shot-watches.ts';
+import { brokerTable } from './option-tables.ts';
 
 export interface BrokerOptions {
   /** Left out, one is generated: from 1001 on, another at each start. */
@@ -88,6 +102,8 @@ export class Broker extends EventEmitter<BrokerEvents> {
 
   /** By `startBroker` alone. */
   constructor(client: Client, id: number, cluster: string, options: BrokerOptions) {
+    checkClient('Broker', client);
+    checkOptions('Broker', options, brokerTable);
     super();
     this.id = id;
     this.clusterId = cluster;
@@ -326,6 +342,8 @@ export class Broker extends EventEmitter<BrokerEvents> {
 
 /** Registers, and resolves once it is. Rejects with a `BrokerConflictError` when the id is taken. */
 export async function startBroker(client: Client, options: BrokerOptions): Promise<Broker> {
+  checkClient('startBroker', client);
+  checkOptions('startBroker', options, brokerTable);
   const { id } = options;
   if (id !== undefined && (!Number.isSafeInteger(id) || id < 0)) {
     throw new ArgumentError('id', `a whole number from 0 is wanted, not ${id}`);

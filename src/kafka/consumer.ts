@@ -18,8 +18,15 @@
  */
 
 import { EventEmitter } from 'node:events';
-import { ArgumentError } from '../client/index.ts';
-import { type Clock, type Deferred, deferred, systemClock, type Timer } from '../support/index.ts';
+import { ArgumentError, checkClient } from '../client/index.ts';
+import {
+  type Clock,
+  checkOptions,
+  type Deferred,
+  deferred,
+  systemClock,
+  type Timer,
+} from '../support/index.ts';
 import { PartitionFlow } from './consumer-flow.ts';
 import type {
   ConsumerBatch,
@@ -33,6 +40,7 @@ import { GroupMember } from './group-member.ts';
 import type { MemberState } from './group-status.ts';
 import type { LayoutProblem } from './layout.ts';
 import { OffsetStore } from './offsets.ts';
+import { consumerTable } from './option-tables.ts';
 import { NotOwnerError, type OwnedPartition } from './owned-partition.ts';
 import { keyOf, type PartitionId } from './partition.ts';
 import type { RecordBatch } from './reader.ts';
@@ -61,8 +69,17 @@ export class Consumer extends EventEmitter<ConsumerEvents> {
   #closing: Promise<void> | undefined;
 
   constructor(client: GroupClient, options: ConsumerOptions) {
+    checkClient('Consumer', client);
+    checkOptions('Consumer', options, consumerTable);
     super();
-    const { autoCommitMs = 5_000, doubtShare = 2 / 3, committer, group } = options;
+    const {
+      autoCommitMs = 5_000,
+      doubtShare = 2 / 3,
+      committer,
+      source,
+      startFrom,
+      ...member
+    } = options;
     if (autoCommitMs !== false && !(autoCommitMs > 0)) {
       throw new ArgumentError(
         'autoCommitMs',
@@ -76,8 +93,8 @@ export class Consumer extends EventEmitter<ConsumerEvents> {
     this.#options = { ...options, autoCommitMs, doubtShare };
     this.#clock = options.clock ?? systemClock;
     const onProblem = (problem: LayoutProblem) => this.emit('problem', problem);
-    this.#store = new OffsetStore(client, { group, committer, onProblem });
-    this.#member = new GroupMember(client, options, {
+    this.#store = new OffsetStore(client, { group: member.group, committer, onProblem });
+    this.#member = new GroupMember(client, member, {
       assigned: (owned) => this.#assigned(owned),
       releasing: (owned) => this.#releasing(owned),
       changed: (state) => {

@@ -17,6 +17,7 @@ import { EventEmitter } from 'node:events';
 import {
   ArgumentError,
   type Client,
+  checkClient,
   type DataAndStat,
   isZkError,
   type Logger,
@@ -24,6 +25,7 @@ import {
 import {
   Backoff,
   type Clock,
+  checkOptions,
   onAbort,
   silentLogger,
   systemClock,
@@ -36,6 +38,7 @@ import type { LayoutProblem, OnProblem } from './layout.ts';
 import { layout08 } from './layout-08.ts';
 import type { TopicPartition } from './layout-admin.ts';
 import { OneShotWatches } from './one-shot-watches.ts';
+import { controllerTable } from './option-tables.ts';
 import { TurnQueue } from './turn-queue.ts';
 
 export interface BalanceOptions {
@@ -93,6 +96,8 @@ export class Controller extends EventEmitter<ControllerEvents> {
   #closing: Promise<void> | undefined;
 
   constructor(client: Client, options: ControllerOptions) {
+    checkClient('Controller', client);
+    checkOptions('Controller', options, controllerTable);
     super();
     const { brokerId } = options;
     if (!Number.isSafeInteger(brokerId) || brokerId < 0) {

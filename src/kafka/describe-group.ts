@@ -6,12 +6,14 @@
  * sets no watch. Lag is told where a source can be asked, else null: "unknown" is not 0.
  */
 
-import { isZkError, type StatView } from '../client/index.ts';
+import { checkClient, isZkError, type StatView } from '../client/index.ts';
+import { checkOptions } from '../support/index.ts';
 import type { GroupClient } from './group-client.ts';
 import type { LayoutProblem } from './layout.ts';
 import { layout07 } from './layout-07.ts';
 import { layout08 } from './layout-08.ts';
 import { type ConsumerRegistration, ownerOf } from './layout-consumer.ts';
+import { describeTable } from './option-tables.ts';
 import { type PartitionId, sortPartitions } from './partition.ts';
 import type { RecordSource } from './reader.ts';
 import type { Generation } from './topic-directory.ts';
@@ -56,6 +58,8 @@ const readsAtOnce = 64;
 type Reader = Pick<GroupClient, 'children' | 'get'>;
 
 export async function describeGroup(client: Reader, options: DescribeOptions): Promise<GroupInfo> {
+  checkClient('describeGroup', client);
+  checkOptions('describeGroup', options, describeTable);
   const { group } = options;
   const problems: LayoutProblem[] = [];
   const members = await readMembers(client, options, problems);

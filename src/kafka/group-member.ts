@@ -22,9 +22,11 @@
  */
 
 import { randomUUID } from 'node:crypto';
+import { checkClient } from '../client/index.ts';
 import {
   Backoff,
   type Clock,
+  checkOptions,
   deferred,
   onAbort,
   pause,
@@ -48,6 +50,7 @@ import { Holdings, type Target } from './holdings.ts';
 import type { LayoutProblem } from './layout.ts';
 import { layout07 } from './layout-07.ts';
 import { layout08 } from './layout-08.ts';
+import { groupMemberTable } from './option-tables.ts';
 import type { OwnedPartition } from './owned-partition.ts';
 import { Ownership } from './ownership.ts';
 import { ProblemList } from './problem-list.ts';
@@ -93,6 +96,8 @@ export class GroupMember {
   #giveUpId: (() => void) | undefined;
 
   constructor(client: GroupClient, options: GroupMemberOptions, hooks: GroupMemberHooks) {
+    checkClient('GroupMember', client);
+    checkOptions('GroupMember', options, groupMemberTable);
     const { group, clock = systemClock, generation = '0.8', consumerId } = options;
     const { debounceMs = 200, releaseTimeoutMs = 10_000 } = options;
     this.#choice = choiceOf(options);

@@ -10,12 +10,13 @@
  * every version from 0.9 on its controller understands them.
  */
 
-import { type Client, isZkError } from '../client/index.ts';
-import { type Clock, systemClock, type Timer } from '../support/index.ts';
+import { type Client, checkClient, isZkError } from '../client/index.ts';
+import { type Clock, checkOptions, systemClock, type Timer } from '../support/index.ts';
 import type { KnownState } from './controller-context.ts';
 import { sameState } from './controller-store.ts';
 import { layout08 } from './layout-08.ts';
 import { partitionKey, type TopicPartition } from './layout-admin.ts';
+import { notifierTable } from './option-tables.ts';
 
 /** What this broker was allowed to do has passed to another: somebody newer decides. */
 export class FencedError extends Error {
@@ -80,6 +81,8 @@ export class IsrNotifier {
   #isClosed = false;
 
   constructor(client: Client, options: NotifierOptions = {}) {
+    checkClient('IsrNotifier', client);
+    checkOptions('IsrNotifier', options, notifierTable);
     this.#client = client;
     this.#options = options;
     this.#clock = options.clock ?? systemClock;

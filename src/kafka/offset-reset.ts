@@ -7,10 +7,18 @@
  * source holds, where one is given to ask.
  */
 
-import { ArgumentError, isZkError, MultiError, type MultiOp } from '../client/index.ts';
+import {
+  ArgumentError,
+  checkClient,
+  isZkError,
+  MultiError,
+  type MultiOp,
+} from '../client/index.ts';
+import { checkOptions } from '../support/index.ts';
 import { ensurePath, type GroupClient } from './group-client.ts';
 import type { OnProblem } from './layout.ts';
 import { layout08 } from './layout-08.ts';
+import { resetTable } from './option-tables.ts';
 import { readStored } from './ownership.ts';
 import type { PartitionId } from './partition.ts';
 import type { RecordSource } from './reader.ts';
@@ -47,6 +55,8 @@ const triesMax = 5;
 
 /** One after the other, each on its own: what was set stays set when a later one is refused. */
 export async function resetOffsets(client: GroupClient, options: ResetOptions): Promise<Reset[]> {
+  checkClient('resetOffsets', client);
+  checkOptions('resetOffsets', options, resetTable);
   const results: Reset[] = [];
   for (const partition of options.partitions)
     results.push(await resetOne(client, partition, options));

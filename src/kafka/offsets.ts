@@ -13,10 +13,12 @@
  * higher of the two. A failure between them leaves ZooKeeper behind, never ahead.
  */
 
-import { isZkError, MultiError, type MultiOp } from '../client/index.ts';
+import { checkClient, isZkError, MultiError, type MultiOp } from '../client/index.ts';
+import { checkOptions } from '../support/index.ts';
 import { ensurePath, type GroupClient } from './group-client.ts';
 import type { OnProblem } from './layout.ts';
 import { layout08 } from './layout-08.ts';
+import { offsetStoreTable } from './option-tables.ts';
 import { NotOwnerError, type OwnedPartition } from './owned-partition.ts';
 import { readStored } from './ownership.ts';
 import { keyOf, type PartitionId } from './partition.ts';
@@ -62,6 +64,8 @@ export class OffsetStore {
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(client: GroupClient, options: OffsetStoreOptions) {
+    checkClient('OffsetStore', client);
+    checkOptions('OffsetStore', options, offsetStoreTable);
     this.#client = client;
     this.#options = options;
   }

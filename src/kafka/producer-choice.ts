@@ -11,6 +11,8 @@
  */
 
 import { ArgumentError } from '../client/index.ts';
+import { checkOptions } from '../support/index.ts';
+import { stickyTable } from './option-tables.ts';
 
 export interface ProducerPartition {
   readonly topic: string;
@@ -55,7 +57,9 @@ export class Sticky {
   #name: string | undefined;
   #records = 0;
 
-  constructor({ recordsMax = 16_384, random = Math.random }: StickyOptions = {}) {
+  constructor(options: StickyOptions = {}) {
+    checkOptions('Sticky', options, stickyTable);
+    const { recordsMax = 16_384, random = Math.random } = options;
     if (!Number.isSafeInteger(recordsMax) || recordsMax < 1) {
       throw new ArgumentError('recordsMax', `a whole number from 1 is wanted, not ${recordsMax}`);
     }

@@ -12,14 +12,21 @@
  */
 
 import { EventEmitter } from 'node:events';
-import { ArgumentError, type Client, isZkError, type Listener } from '../client/index.ts';
-import { Backoff, type Clock, systemClock, type Timer } from '../support/index.ts';
+import {
+  ArgumentError,
+  type Client,
+  checkClient,
+  isZkError,
+  type Listener,
+} from '../client/index.ts';
+import { Backoff, type Clock, checkOptions, systemClock, type Timer } from '../support/index.ts';
 import type { LayoutProblem, OnProblem } from './layout.ts';
 import { layout07 } from './layout-07.ts';
 import { layout08 } from './layout-08.ts';
 import { formatBrokerPartition } from './layout-consumer.ts';
 import { layoutMetaq, metaqBrokerOf } from './layout-metaq.ts';
 import { OneShotWatches } from './one-shot-watches.ts';
+import { producerPartitionsTable } from './option-tables.ts';
 import { byBrokerAndPartition, type ProducerPartition } from './producer-choice.ts';
 import { TurnQueue } from './turn-queue.ts';
 
@@ -57,6 +64,8 @@ export class ProducerPartitions extends EventEmitter<ProducerPartitionsEvents> {
   #isClosed = false;
 
   private constructor(client: Client, topic: string, options: ProducerPartitionsOptions) {
+    checkClient('ProducerPartitions', client);
+    checkOptions('ProducerPartitions', options, producerPartitionsTable);
     super();
     this.topic = topic;
     this.#client = client;
@@ -72,6 +81,7 @@ export class ProducerPartitions extends EventEmitter<ProducerPartitionsEvents> {
     topic: string,
     options: ProducerPartitionsOptions = {},
   ): Promise<ProducerPartitions> {
+    checkOptions('open', options, producerPartitionsTable);
     const { layout = '0.8' } = options;
     if (!Object.hasOwn(looks, layout)) {
       const known = Object.keys(looks).join(', ');

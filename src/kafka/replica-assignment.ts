@@ -10,6 +10,8 @@
  */
 
 import { ArgumentError } from '../client/index.ts';
+import { checkOptions } from '../support/index.ts';
+import { assignmentTable } from './option-tables.ts';
 
 export interface BrokerPlace {
   readonly id: number;
@@ -33,8 +35,10 @@ const partitionsMax = 100_000;
 
 export function assignReplicas(
   brokers: readonly BrokerPlace[],
-  { partitions, replicationFactor, startIndex, firstPartition = 0, ...rest }: AssignmentOptions,
+  options: AssignmentOptions,
 ): Map<number, number[]> {
+  checkOptions('assignReplicas', options, assignmentTable);
+  const { partitions, replicationFactor, startIndex, firstPartition = 0, ...rest } = options;
   const { random = Math.random } = rest;
   checkWhole('partitions', partitions, 1, partitionsMax);
   checkWhole('replicationFactor', replicationFactor, 1, 32_767);

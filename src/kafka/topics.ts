@@ -6,7 +6,8 @@
  * Reading never fails for one bad node: it is told to `onProblem` and left out.
  */
 
-import { ArgumentError, type Client, isZkError } from '../client/index.ts';
+import { ArgumentError, type Client, checkClient, isZkError } from '../client/index.ts';
+import { checkOptions } from '../support/index.ts';
 import type { OnProblem } from './layout.ts';
 import { layout07 } from './layout-07.ts';
 import { layout08 } from './layout-08.ts';
@@ -19,6 +20,7 @@ import {
   type TopicAssignment,
   topicVersionNewest,
 } from './layout-topic.ts';
+import { createTopicTable, growTopicTable } from './option-tables.ts';
 import { assignReplicas, type BrokerPlace } from './replica-assignment.ts';
 import { collides, newTopicId, topicNameFault } from './topic-names.ts';
 
@@ -162,6 +164,8 @@ export async function createTopic(
   topic: string,
   options: CreateTopicOptions,
 ): Promise<TopicAssignment> {
+  checkClient('createTopic', client);
+  checkOptions('createTopic', options, createTopicTable);
   const fault = topicNameFault(topic);
   if (fault !== null) throw new ArgumentError('topic', fault);
   const names = await readTopicNames(client);
@@ -198,6 +202,8 @@ export async function growTopic(
   topic: string,
   options: { readonly partitions: number; readonly assignment?: readonly (readonly number[])[] },
 ): Promise<TopicAssignment> {
+  checkClient('growTopic', client);
+  checkOptions('growTopic', options, growTopicTable);
   const path = layout08.topic.at({ topic });
   const node = await get(client, path);
   if (node === null) throw missing(topic);

@@ -9,7 +9,9 @@
  * nobody alive changes nothing until that one comes.
  */
 
-import { ArgumentError, type Client, isZkError } from '../client/index.ts';
+import { ArgumentError, type Client, checkClient, isZkError } from '../client/index.ts';
+import { checkOptions } from '../support/index.ts';
+import { appointTable } from './option-tables.ts';
 import { withParents } from './parents.ts';
 
 export interface Appointed {
@@ -29,12 +31,14 @@ export class Appointment {
   readonly #client: Client;
 
   constructor(client: Client, electionPath: string) {
+    checkClient('Appointment', client);
     this.path = appointmentPath(electionPath);
     this.#client = client;
   }
 
   /** Names who is to lead. The word stands until it is replaced or cleared. */
   async appoint(id: string, why: { by?: string; reason?: string } = {}): Promise<Appointed> {
+    checkOptions('appoint', why, appointTable);
     if (typeof id !== 'string' || id === '') {
       throw new ArgumentError(
         'id',

@@ -11,11 +11,12 @@
  * Unlike Java's, a result beyond 64 bits does not wrap around: it is refused, and nothing is changed.
  */
 
-import { type Acl, ArgumentError, type Client } from '../client/index.ts';
-import { type Clock, systemClock } from '../support/index.ts';
+import { type Acl, ArgumentError, type Client, checkClient } from '../client/index.ts';
+import { type Clock, checkOptions, systemClock } from '../support/index.ts';
 import { Cell, type UpdateOptions } from './cell.ts';
 import { CounterError } from './counter-error.ts';
 import { Lock } from './lock.ts';
+import { atomicLongTable, updateTable } from './option-tables.ts';
 
 export interface AtomicLongOptions {
   /** Tries without the lock, and as many again with it. 100. */
@@ -53,6 +54,8 @@ export class AtomicLong {
   readonly #lockTimeoutMs: number;
 
   constructor(client: Client, path: string, options: AtomicLongOptions = {}) {
+    checkClient('AtomicLong', client);
+    checkOptions('AtomicLong', options, atomicLongTable);
     const { triesMax = 100, lockPath, lockTimeoutMs = 10_000, acl, clock } = options;
     if (!Number.isInteger(triesMax) || triesMax < 1) {
       throw new ArgumentError('triesMax', `a whole number from 1 on is wanted, not ${triesMax}`);
@@ -75,20 +78,24 @@ export class AtomicLong {
   }
 
   async increment(options?: UpdateOptions): Promise<AtomicResult> {
+    checkOptions('increment', options, updateTable);
     return this.add(1n, options);
   }
 
   async decrement(options?: UpdateOptions): Promise<AtomicResult> {
+    checkOptions('decrement', options, updateTable);
     return this.add(-1n, options);
   }
 
   async add(delta: bigint, options?: UpdateOptions): Promise<AtomicResult> {
+    checkOptions('add', options, updateTable);
     this.#format(delta, 'delta');
     return this.#change((before) => before + delta, options);
   }
 
   /** Whatever it was before; what is no such number counts as an empty node does. */
   async set(value: bigint, options?: UpdateOptions): Promise<AtomicResult> {
+    checkOptions('set', options, updateTable);
     this.#format(value, 'value');
     return this.#change(
       () => value,
@@ -103,6 +110,7 @@ export class AtomicLong {
     value: bigint,
     options?: UpdateOptions,
   ): Promise<AtomicResult> {
+    checkOptions('compareAndSet', options, updateTable);
     this.#format(value, 'value');
     return this.#change((before) => (before === expected ? value : undefined), options);
   }

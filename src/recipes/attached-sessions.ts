@@ -9,6 +9,8 @@
 
 import { connect } from 'node:net';
 import { parseServers } from '../client/index.ts';
+import { checkOptions } from '../support/index.ts';
+import { attachedTable } from './option-tables.ts';
 
 export interface AttachedOptions {
   /** For each server. 2 s. */
@@ -21,8 +23,10 @@ const answerBytesMax = 64 * 1024 * 1024;
 /** `servers` as in a connection string: all of the ensemble. */
 export async function attachedSessions(
   servers: string,
-  { timeoutMs = 2_000 }: AttachedOptions = {},
+  options: AttachedOptions = {},
 ): Promise<ReadonlySet<bigint> | null> {
+  checkOptions('attachedSessions', options, attachedTable);
+  const { timeoutMs = 2_000 } = options;
   const { hosts } = parseServers(servers);
   const answers = await Promise.all(
     hosts.map(({ name, port }) => ask(name, port, timeoutMs).catch(() => null)),

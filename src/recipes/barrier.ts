@@ -11,11 +11,13 @@
  * new node alone, and goes on waiting.
  */
 
-import { type Acl, type Client, type DataInput, isZkError } from '../client/index.ts';
+import { type Acl, type Client, checkClient, type DataInput, isZkError } from '../client/index.ts';
 import type { Clock } from '../support/index.ts';
+import { checkOptions } from '../support/index.ts';
 import { BarrierError } from './barrier-error.ts';
 import { bounded, lookUntil } from './bounded-wait.ts';
 import type { WaitOptions } from './deadline.ts';
+import { barrierTable, waitTable } from './option-tables.ts';
 import { withParents } from './parents.ts';
 
 export interface BarrierOptions {
@@ -29,6 +31,8 @@ export class Barrier {
   readonly #options: BarrierOptions;
 
   constructor(client: Client, path: string, options: BarrierOptions = {}) {
+    checkClient('Barrier', client);
+    checkOptions('Barrier', options, barrierTable);
     this.#client = client;
     this.path = path;
     this.#options = options;
@@ -62,6 +66,7 @@ export class Barrier {
 
   /** Resolves once it is open. */
   async wait(options: WaitOptions = {}): Promise<void> {
+    checkOptions('wait', options, waitTable);
     const timedOut = () => new BarrierError('TIMEOUT', this.path, { detail: 'it is still closed' });
     await bounded(options, { clock: this.#options.clock, timedOut }, (signal) =>
       lookUntil(this.#client, signal, async (watching) => {

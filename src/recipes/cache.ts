@@ -14,11 +14,12 @@
  * cache ends with a CacheOverflowError.
  */
 
-import { type Client, isZkError, ZkError } from '../client/index.ts';
+import { type Client, checkClient, isZkError, ZkError } from '../client/index.ts';
 import { nameOf, parentOf } from '../protocol/index.ts';
 import {
   Backoff,
   type Clock,
+  checkOptions,
   type Deferred,
   deferred,
   onAbort,
@@ -28,6 +29,7 @@ import { checkCacheOptions } from './cache-arguments.ts';
 import { type CacheChange, type CachedNode, CacheLedger } from './cache-ledger.ts';
 import { CacheReader } from './cache-reader.ts';
 import { Feed } from './feed.ts';
+import { cacheTable, changesTable } from './option-tables.ts';
 
 export type CacheScope = 'node' | 'children' | 'subtree';
 
@@ -93,6 +95,8 @@ export class Cache implements AsyncIterable<CacheChange> {
 
   /** Begins to load at once. */
   constructor(client: Client, path: string, options: CacheOptions = {}) {
+    checkClient('Cache', client);
+    checkOptions('Cache', options, cacheTable);
     checkCacheOptions(client, path, options);
     const { scope = 'subtree', nodesMax = 100_000, bytesMax = 256 * 1024 * 1024 } = options;
     this.path = path;
@@ -163,6 +167,7 @@ export class Cache implements AsyncIterable<CacheChange> {
    * whoever adds up the changes has, at every moment, what the cache had.
    */
   changes(options: ChangesOptions = {}): AsyncIterableIterator<CacheChange> {
+    checkOptions('changes', options, changesTable);
     const { bufferMax = 100_000, initial = true } = options;
     const feed: Feed<CacheChange> = new Feed({
       of: `cache ${this.path}`,

@@ -10,12 +10,20 @@
  */
 
 import { type Acl, ArgumentError, type Client, isZkError } from '../client/index.ts';
-import { Backoff, type Clock, onAbort, systemClock, unlessAborted } from '../support/index.ts';
+import {
+  Backoff,
+  type Clock,
+  checkOptions,
+  onAbort,
+  systemClock,
+  unlessAborted,
+} from '../support/index.ts';
 import { defaultData } from './acquire.ts';
 import { type Appointed, appointmentPath, parseAppointed } from './appointment.ts';
 import type { Grant } from './grant.ts';
 import { linked } from './linked.ts';
 import { watchNode } from './node-watch.ts';
+import { standTable } from './option-tables.ts';
 import { withParents } from './parents.ts';
 import { isPassing } from './passing.ts';
 import { pause } from './pause.ts';
@@ -89,7 +97,9 @@ export abstract class Candidate implements AsyncIterable<Term> {
   }
 
   /** Every term that we win, one after the other. */
-  async *terms({ signal }: StandOptions = {}): AsyncGenerator<Term, void, undefined> {
+  async *terms(options: StandOptions = {}): AsyncGenerator<Term, void, undefined> {
+    checkOptions('terms', options, standTable);
+    const { signal } = options;
     if (this.#isStanding) {
       throw new Error(`${this.id} stands for ${this.path} already; one loop at a time`);
     }

@@ -15,10 +15,11 @@
  * away, sees the newest. Writes by other tools are seen and checked, but are not in the history.
  */
 
-import { ArgumentError, type CallOptions, type Client } from '../client/index.ts';
+import { ArgumentError, type CallOptions, type Client, checkClient } from '../client/index.ts';
 import { childOf } from '../protocol/index.ts';
 import {
   type Clock,
+  checkOptions,
   type Deferred,
   deferred,
   systemClock,
@@ -35,6 +36,7 @@ import { LiveNodes, type Picture } from './config-live.ts';
 import type { Schema } from './config-schema.ts';
 import { ConfigWriter, type NodeNow } from './config-writer.ts';
 import { Deadline } from './deadline.ts';
+import { configTable, configUpdateTable, rollbackTable, signalTable } from './option-tables.ts';
 
 type Values = Readonly<Record<string, unknown>>;
 
@@ -104,6 +106,8 @@ export class ConfigStore<V extends Values> implements AsyncIterable<ConfigSnapsh
   #end: { readonly error?: unknown } | undefined;
   /** Begins to load at once. */
   constructor(client: Client, path: string, options: ConfigOptions<V>) {
+    checkClient('ConfigStore', client);
+    checkOptions('ConfigStore', options, configTable);
     checkNodePath('path', path);
     const { historyMax = 20, clock, file, fileAfterMs = 3_000 } = options;
     if (!Number.isInteger(historyMax) || historyMax < 0 || historyMax > 1_000) {
@@ -183,11 +187,11 @@ export class ConfigStore<V extends Values> implements AsyncIterable<ConfigSnapsh
   }
 
   /** Every snapshot from now on, beginning with the present one. A slow loop sees the newest. */
-  async *changes({
-    signal,
-  }: {
-    readonly signal?: AbortSignal;
-  } = {}): AsyncGenerator<ConfigSnapshot<V>, void, undefined> {
+  async *changes(
+    options: { readonly signal?: AbortSignal } = {},
+  ): AsyncGenerator<ConfigSnapshot<V>, void, undefined> {
+    checkOptions('changes', options, signalTable);
+    const { signal } = options;
     let order = 0;
     for (;;) {
       signal?.throwIfAborted();
@@ -231,6 +235,7 @@ export class ConfigStore<V extends Values> implements AsyncIterable<ConfigSnapsh
     change: (value: V[K] | undefined) => unknown,
     options: UpdateOptions = {},
   ): Promise<bigint> {
+    checkOptions('update', options, configUpdateTable);
     this.#keys.refuseUnknown(key);
     const version = await this.#write([key], options, async (nodes) => {
       const value = await change(this.#keys.valueOf(nodes.get(key)!) as V[K] | undefined);
@@ -245,6 +250,7 @@ export class ConfigStore<V extends Values> implements AsyncIterable<ConfigSnapsh
     value: unknown,
     options: UpdateOptions = {},
   ): Promise<bigint> {
+    checkOptions('set', options, configUpdateTable);
     this.#keys.refuseUnknown(key);
     return (await this.#write([key], options, async () => ({ [key]: value })))!;
   }
@@ -257,6 +263,7 @@ export class ConfigStore<V extends Values> implements AsyncIterable<ConfigSnapsh
     change: (values: Partial<V>) => { readonly [K in keyof V]?: unknown } | Promise<object>,
     options: UpdateOptions = {},
   ): Promise<bigint | null> {
+    checkOptions('updateAll', options, configUpdateTable);
     return this.#write(this.#keys.all, options, async (nodes) => {
       const values = [...nodes].map(([key, node]) => [key, this.#keys.valueOf(node)]);
       return change(Object.fromEntries(values) as Partial<V>);
@@ -286,16 +293,19 @@ export class ConfigStore<V extends Values> implements AsyncIterable<ConfigSnapsh
    */
   async rollback(
     version: bigint,
-    { keys, ...options }: UpdateOptions & { readonly keys?: readonly (keyof V & string)[] } = {},
+    options: UpdateOptions & { readonly keys?: readonly (keyof V & string)[] } = {},
   ): Promise<bigint | null> {
+    checkOptions('rollback', options, rollbackTable);
+    const { keys, ...update } = options;
+    const { triesMax: _, ...call } = update;
     if (typeof version !== 'bigint') throw new ArgumentError('version', 'a bigint is wanted');
     const wanted = keys ?? this.#keys.all;
     for (const key of wanted) this.#keys.refuseUnknown(key);
-    return this.#write(wanted, options, async (nodes) => {
+    return this.#write(wanted, update, async (nodes) => {
       const changes: Record<string, unknown> = {};
       for (const node of nodes.values()) {
         if (node.mzxid === null || node.mzxid <= version) continue;
-        const entries = await this.#history.list(node.key, options);
+        const entries = await this.#history.list(node.key, call);
         const entry = entries.find((one) => one.version <= version);
         if (entry === undefined) throw this.#noVersion(node.key, version, entries);
         changes[node.key] = parseJson(entry.data, `${this.path}/${node.key}`);

@@ -8,10 +8,12 @@
  * every change is a read and a write. For numbers that need only be unique, use an IdGenerator.
  */
 
-import { type Acl, ArgumentError, type Client } from '../client/index.ts';
+import { type Acl, ArgumentError, type Client, checkClient } from '../client/index.ts';
 import type { Clock } from '../support/index.ts';
+import { checkOptions } from '../support/index.ts';
 import { Cell, type UpdateOptions } from './cell.ts';
 import { CounterError } from './counter-error.ts';
+import { counterTable, updateTable } from './option-tables.ts';
 
 export interface CounterOptions {
   /** Whole numbers, or with a fraction. All who use a counter must say the same. `int`. */
@@ -37,6 +39,8 @@ export class Counter {
   readonly #cell: Cell;
 
   constructor(client: Client, path: string, options: CounterOptions = {}) {
+    checkClient('Counter', client);
+    checkOptions('Counter', options, counterTable);
     const { kind = 'int', initial = 0, triesMax, acl, clock } = options;
     if (kind !== 'int' && kind !== 'float')
       throw new ArgumentError('kind', 'int or float is wanted');
@@ -51,20 +55,24 @@ export class Counter {
   }
 
   async increment(options?: UpdateOptions): Promise<Counted> {
+    checkOptions('increment', options, updateTable);
     return this.add(1, options);
   }
 
   async decrement(options?: UpdateOptions): Promise<Counted> {
+    checkOptions('decrement', options, updateTable);
     return this.add(-1, options);
   }
 
   async add(delta: number, options?: UpdateOptions): Promise<Counted> {
+    checkOptions('add', options, updateTable);
     this.#checked('delta', delta);
     return this.#change((before) => before + delta, options);
   }
 
   /** Whatever it was before; what is no number counts as an empty node does. */
   async set(value: number, options?: UpdateOptions): Promise<Counted> {
+    checkOptions('set', options, updateTable);
     this.#checked('value', value);
     return this.#change(
       () => value,

@@ -7,6 +7,7 @@
  */
 
 import { ArgumentError } from '../client/index.ts';
+import { checkOptions } from '../support/index.ts';
 import type { CacheState } from './cache.ts';
 import type { ServiceAnswer, ServiceCache } from './discovery-cache.ts';
 import type { ServiceInstance } from './discovery-instance.ts';
@@ -16,6 +17,7 @@ import {
   type ProviderStrategy,
   roundRobin,
 } from './discovery-strategy.ts';
+import { providerTable } from './option-tables.ts';
 
 export type InstanceFilter<P = unknown> = (instance: ServiceInstance<P>) => boolean;
 
@@ -35,6 +37,7 @@ export class ServiceProvider<P = unknown> {
 
   /** `ServiceDiscovery.provider()` makes one. The cache is closed with it. */
   constructor(cache: ServiceCache<P>, options: ProviderOptions<P> = {}) {
+    checkOptions('ServiceProvider', options, providerTable);
     const { strategy = roundRobin(), filters = [], down } = options;
     if (typeof strategy?.pick !== 'function') {
       throw new ArgumentError(

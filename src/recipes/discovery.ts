@@ -10,9 +10,9 @@
  * promised: that an instance which is found still runs; its node goes with its session, no sooner.
  */
 
-import { type CallOptions, type Client, isZkError } from '../client/index.ts';
+import { type CallOptions, type Client, checkClient, isZkError } from '../client/index.ts';
 import { childOf } from '../protocol/index.ts';
-import { type Clock, unlessAborted } from '../support/index.ts';
+import { type Clock, checkOptions, unlessAborted } from '../support/index.ts';
 import { checkNodeName, checkNodePath } from './cache-arguments.ts';
 import { childrenOrNone } from './children-or-none.ts';
 import { JsonError } from './config-json.ts';
@@ -27,6 +27,7 @@ import {
 } from './discovery-instance.ts';
 import { type ProviderOptions, ServiceProvider } from './discovery-provider.ts';
 import { Registration } from './discovery-registration.ts';
+import { discoveryTable } from './option-tables.ts';
 
 export interface DiscoveryOptions<P = unknown> {
   /** What a payload has to be. One that is not leaves its instance out, as a problem. */
@@ -53,6 +54,8 @@ export class ServiceDiscovery<P = unknown> {
   readonly #awaited = new Map<Registration<P>, number>();
 
   constructor(client: Client, basePath: string, options: DiscoveryOptions<P> = {}) {
+    checkClient('ServiceDiscovery', client);
+    checkOptions('ServiceDiscovery', options, discoveryTable);
     checkNodePath('basePath', basePath);
     this.#client = client;
     this.#base = basePath;

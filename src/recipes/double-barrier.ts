@@ -21,16 +21,24 @@ import {
   type Acl,
   ArgumentError,
   type Client,
+  checkClient,
   type DataInput,
   isZkError,
   MultiError,
   type StatView,
 } from '../client/index.ts';
 import { childOf, pathFault } from '../protocol/index.ts';
-import { type Clock, systemClock, unbounded, unlessAborted } from '../support/index.ts';
+import {
+  type Clock,
+  checkOptions,
+  systemClock,
+  unbounded,
+  unlessAborted,
+} from '../support/index.ts';
 import { BarrierError } from './barrier-error.ts';
 import { bounded, lookUntil, type Watching } from './bounded-wait.ts';
 import type { WaitOptions } from './deadline.ts';
+import { doubleBarrierTable, waitTable } from './option-tables.ts';
 import { withParents } from './parents.ts';
 import { takeBack } from './take-back.ts';
 import { whileLinked } from './while-linked.ts';
@@ -56,6 +64,8 @@ export class DoubleBarrier {
   #czxid: bigint | undefined;
 
   constructor(client: Client, path: string, size: number, options: DoubleBarrierOptions = {}) {
+    checkClient('DoubleBarrier', client);
+    checkOptions('DoubleBarrier', options, doubleBarrierTable);
     if (!Number.isInteger(size) || size < 1) {
       throw new ArgumentError('size', `how many members there are, from 1 on, not ${size}`);
     }
@@ -72,6 +82,7 @@ export class DoubleBarrier {
 
   /** Resolves once enough members are in. Rejects, and is not a member, when the time is over. */
   async enter(options: WaitOptions = {}): Promise<void> {
+    checkOptions('enter', options, waitTable);
     const timedOut = () => this.#late();
     await bounded(options, { clock: this.#options.clock, timedOut }, async (signal) => {
       const joining = this.#join();
@@ -88,6 +99,7 @@ export class DoubleBarrier {
 
   /** Resolves once all members have left. When the time is over, this one has left all the same. */
   async leave(options: WaitOptions = {}): Promise<void> {
+    checkOptions('leave', options, waitTable);
     if (this.#czxid === undefined) throw new BarrierError('NOT_IN', this.#own);
     const timedOut = () => this.#late();
     const found = this.#client.exists(this.#ready);

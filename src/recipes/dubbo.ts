@@ -9,9 +9,9 @@
  * After an expiry it is made again, given a client with `renew`.
  */
 
-import { type CallOptions, type Client, isZkError } from '../client/index.ts';
+import { type CallOptions, type Client, checkClient, isZkError } from '../client/index.ts';
 import { childOf } from '../protocol/index.ts';
-import { type Clock, unlessAborted } from '../support/index.ts';
+import { type Clock, checkOptions, unlessAborted } from '../support/index.ts';
 import { checkNodePath } from './cache-arguments.ts';
 import { childrenOrNone } from './children-or-none.ts';
 import { Deadline } from './deadline.ts';
@@ -28,6 +28,7 @@ import {
   parseDubboUrl,
   serviceOf,
 } from './dubbo-url.ts';
+import { dubboTable } from './option-tables.ts';
 import { PersistentNode } from './persistent-node.ts';
 
 export interface DubboOptions {
@@ -57,6 +58,8 @@ export class DubboRegistry {
   readonly #open = new Set<{ close(): Promise<void> }>();
 
   constructor(client: Client, options: DubboOptions = {}) {
+    checkClient('DubboRegistry', client);
+    checkOptions('DubboRegistry', options, dubboTable);
     const { root = '/dubbo' } = options;
     checkNodePath('root', root);
     this.#client = client;

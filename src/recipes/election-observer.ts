@@ -10,11 +10,18 @@
  * is the last one known, and `isCurrent` is false.
  */
 
-import { type Client, type ClientEvents, type DataAndStat, isZkError } from '../client/index.ts';
+import {
+  type Client,
+  type ClientEvents,
+  checkClient,
+  type DataAndStat,
+  isZkError,
+} from '../client/index.ts';
 import { childOf } from '../protocol/index.ts';
 import {
   Backoff,
   type Clock,
+  checkOptions,
   type Deferred,
   deferred,
   systemClock,
@@ -25,6 +32,7 @@ import { Feed } from './feed.ts';
 import { inOrder } from './line.ts';
 import { linked } from './linked.ts';
 import { type Watched, watchChildren, watchNode } from './node-watch.ts';
+import { electionObserverTable } from './option-tables.ts';
 import { isPassing } from './passing.ts';
 import { pause, retryBackoff } from './pause.ts';
 import { settled, unwatch } from './unwatch.ts';
@@ -59,6 +67,8 @@ export class ElectionObserver implements AsyncIterable<Leader | null> {
 
   /** Begins to watch at once. */
   constructor(client: Client, path: string, options: ElectionObserverOptions = {}) {
+    checkClient('ElectionObserver', client);
+    checkOptions('ElectionObserver', options, electionObserverTable);
     this.path = path;
     this.clock = options.clock ?? systemClock;
     this.#client = client;

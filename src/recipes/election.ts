@@ -17,12 +17,14 @@
  */
 
 import type { Client } from '../client/index.ts';
-import { unlessAborted } from '../support/index.ts';
+import { checkClient } from '../client/index.ts';
+import { checkOptions, unlessAborted } from '../support/index.ts';
 import type { Appointed } from './appointment.ts';
 import { Candidate, type CandidateOptions } from './candidate.ts';
 import { type Contender, describe } from './contenders.ts';
 import type { Grant } from './grant.ts';
 import { Line, oneAtATime, type Place } from './line.ts';
+import { electionTable } from './option-tables.ts';
 
 export type ElectionLayout = 'latch' | 'selector';
 
@@ -43,6 +45,8 @@ export class Election extends Candidate {
   #place: Place | undefined;
 
   constructor(client: Client, path: string, options: ElectionOptions = {}) {
+    checkClient('Election', client);
+    checkOptions('Election', options, electionTable);
     super(client, path, options);
     this.#line = new Line(client, path, {
       prefixes: [electionPrefixes[options.layout ?? 'latch']],

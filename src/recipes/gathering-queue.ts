@@ -20,16 +20,18 @@ import {
   type Acl,
   ArgumentError,
   type Client,
+  checkClient,
   type DataInput,
   isZkError,
   MultiError,
 } from '../client/index.ts';
 import { childOf, frameBytesMax, frameOverheadBytes, nameOf } from '../protocol/index.ts';
-import { type Clock, systemClock, unlessAborted } from '../support/index.ts';
+import { type Clock, checkOptions, systemClock, unlessAborted } from '../support/index.ts';
 import { BarrierError } from './barrier-error.ts';
 import { bounded, lookUntil, type Watching } from './bounded-wait.ts';
 import type { WaitOptions } from './deadline.ts';
 import { Line, type Place } from './line.ts';
+import { gatheringTable, joinGatheringTable, waitTable } from './option-tables.ts';
 import { withParents } from './parents.ts';
 
 export interface GatheringOptions {
@@ -73,6 +75,8 @@ export class GatheringQueue {
   readonly #sizeMax: number;
 
   constructor(client: Client, path: string, options: GatheringOptions = {}) {
+    checkClient('GatheringQueue', client);
+    checkOptions('GatheringQueue', options, gatheringTable);
     this.#sizeMax = sizeMaxAt(client.chroot + path);
     if (options.size !== undefined && !this.#isSize(options.size)) {
       throw new ArgumentError('size', `${this.#sizes}, not ${options.size}`);
@@ -110,10 +114,12 @@ export class GatheringQueue {
   }
 
   /** Becomes a member. Then `turn` waits for the others, and `leave` lets the next one go on. */
-  async join({ data, ...options }: JoinGatheringOptions = {}): Promise<GatheringMember> {
+  async join(options: JoinGatheringOptions = {}): Promise<GatheringMember> {
+    checkOptions('join', options, joinGatheringTable);
+    const { data, ...wait } = options;
     const { clock } = this.#options;
     const timedOut = () => new BarrierError('TIMEOUT', this.path);
-    return bounded(options, { clock, timedOut }, async (signal) => {
+    return bounded(wait, { clock, timedOut }, async (signal) => {
       const prepared = this.size().then(() => this.#make(this.#groups));
       await unlessAborted(prepared, signal); // refused before anybody waits for what cannot be
       const place = await this.#line.join({ signal, ...(data !== undefined && { data }) });
@@ -262,6 +268,7 @@ export class GatheringMember {
 
   /** Resolves once the group is complete. When the time is over this is a member still: try again, or leave. */
   async gathered(options: WaitOptions = {}): Promise<Gathering> {
+    checkOptions('gathered', options, waitTable);
     if (this.#group !== undefined) return this.#group;
     const timedOut = async () => {
       const isLinked = this.#place.line.client.state.name === 'connected';
@@ -276,16 +283,16 @@ export class GatheringMember {
   }
 
   /** Resolves once the group is complete and all before this one have left. */
-  async turn({ timeoutMs, ...options }: WaitOptions = {}): Promise<Gathering> {
+  async turn(options: WaitOptions = {}): Promise<Gathering> {
+    checkOptions('turn', options, waitTable);
+    const { timeoutMs, signal } = options;
     const clock = this.#clock ?? systemClock;
     const untilMs = timeoutMs === undefined ? undefined : clock.nowMs() + timeoutMs;
-    const group = await this.gathered(
-      timeoutMs === undefined ? options : { ...options, timeoutMs },
-    );
+    const group = await this.gathered(options);
     const left = untilMs !== undefined && { timeoutMs: Math.max(0, untilMs - clock.nowMs()) };
     const before = group.members.slice(0, group.position).reverse();
     const timedOut = () => new BarrierError('TIMEOUT', this.path, { detail: 'it is not our turn' });
-    await this.#look({ ...options, ...left }, timedOut, async (watching) => {
+    await this.#look({ ...(signal && { signal }), ...left }, timedOut, async (watching) => {
       // The nearest who is still there: when it goes, the ones before it may be there yet.
       for (const name of before) {
         if ((await watching.node(childOf(this.#queue.path, name))) !== null) return undefined;

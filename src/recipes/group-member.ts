@@ -7,6 +7,8 @@
  */
 
 import type { Client, DataInput } from '../client/index.ts';
+import { checkClient } from '../client/index.ts';
+import { checkOptions } from '../support/index.ts';
 import {
   type JoinOptions,
   joinAs,
@@ -14,6 +16,7 @@ import {
   Membership,
   type MembershipChange,
 } from './membership.ts';
+import { joinTable } from './option-tables.ts';
 import type { PersistentNode } from './persistent-node.ts';
 
 export class GroupMember implements AsyncIterable<MembershipChange> {
@@ -23,6 +26,8 @@ export class GroupMember implements AsyncIterable<MembershipChange> {
   readonly #ready: Promise<void>;
 
   constructor(client: Client, path: string, name: string, options: JoinOptions = {}) {
+    checkClient('GroupMember', client);
+    checkOptions('GroupMember', options, joinTable);
     this.name = name;
     this.#node = joinAs(client, path, name, options);
     const { signal } = options;

@@ -12,10 +12,11 @@
  * Within one generator they rise.
  */
 
-import { type Acl, ArgumentError, type Client } from '../client/index.ts';
-import { unlessAborted } from '../support/index.ts';
+import { type Acl, ArgumentError, type Client, checkClient } from '../client/index.ts';
+import { checkOptions, unlessAborted } from '../support/index.ts';
 import { Cell, type UpdateOptions } from './cell.ts';
 import { CounterError } from './counter-error.ts';
+import { idGeneratorTable, updateTable } from './option-tables.ts';
 
 export interface IdGeneratorOptions {
   /** Ids taken with one write; what is left of them is lost with the process. 100. */
@@ -37,6 +38,8 @@ export class IdGenerator {
   #taking: Promise<void> | undefined;
 
   constructor(client: Client, path: string, options: IdGeneratorOptions = {}) {
+    checkClient('IdGenerator', client);
+    checkOptions('IdGenerator', options, idGeneratorTable);
     const { blockSize = 100, first = 1n, triesMax, acl } = options;
     if (!Number.isInteger(blockSize) || blockSize < 1 || blockSize > 1_000_000) {
       throw new ArgumentError('blockSize', `1 to 1,000,000 is wanted, not ${blockSize}`);
@@ -51,6 +54,7 @@ export class IdGenerator {
   }
 
   async next(options: UpdateOptions = {}): Promise<bigint> {
+    checkOptions('next', options, updateTable);
     while (this.#next === this.#end) {
       options.signal?.throwIfAborted();
       // All who find it empty wait for the same block.
@@ -66,6 +70,7 @@ export class IdGenerator {
 
   /** Several, which rise, but need not be neighbours. */
   async nextMany(count: number, options: UpdateOptions = {}): Promise<bigint[]> {
+    checkOptions('nextMany', options, updateTable);
     if (!Number.isInteger(count) || count < 1 || count > 1_000_000) {
       throw new ArgumentError('count', `1 to 1,000,000 is wanted, not ${count}`);
     }

@@ -16,13 +16,14 @@
  * twice, waits for itself. `ReentrantLock` is.
  */
 
-import { type Acl, type Client, type DataInput, isZkError } from '../client/index.ts';
-import { type Clock, systemClock } from '../support/index.ts';
+import { type Acl, type Client, checkClient, type DataInput, isZkError } from '../client/index.ts';
+import { type Clock, checkOptions, systemClock } from '../support/index.ts';
 import { acquire, checkLockPath, defaultData, holding, tryAcquire } from './acquire.ts';
 import { type Contender, describe } from './contenders.ts';
 import type { TryOptions, WaitOptions } from './deadline.ts';
 import { type Grant, revokeMessage } from './grant.ts';
 import { Line, oneAtATime } from './line.ts';
+import { lockTable, tryTable, waitTable } from './option-tables.ts';
 
 export interface LockOptions {
   /** What our node says of us, for whoever looks. `host:pid`. */
@@ -43,6 +44,8 @@ export class Lock {
   readonly #clock: Clock;
 
   constructor(client: Client, path: string, options: LockOptions = {}) {
+    checkClient('Lock', client);
+    checkOptions('Lock', options, lockTable);
     checkLockPath(path);
     this.path = path;
     this.#line = new Line(client, path, options.acl ? { acl: options.acl } : {});
@@ -54,12 +57,14 @@ export class Lock {
    * Waits for the lock. Rejects with a `LockTimeoutError` that names the holder when `timeoutMs` are over,
    * with the signal's reason when that aborts, with a `NotHeldError` when our place in line is lost.
    */
-  acquire(options: WaitOptions = {}): Promise<Grant> {
+  async acquire(options: WaitOptions = {}): Promise<Grant> {
+    checkOptions('acquire', options, waitTable);
     return acquire(this.#line, oneAtATime, { data: this.#data }, options, this.#clock);
   }
 
   /** The lock if it is free at once, else null. Without a link it waits for one; `signal` ends that. */
-  tryAcquire(options: TryOptions = {}): Promise<Grant | null> {
+  async tryAcquire(options: TryOptions = {}): Promise<Grant | null> {
+    checkOptions('tryAcquire', options, tryTable);
     return tryAcquire(this.#line, oneAtATime, { ...options, data: this.#data });
   }
 

@@ -15,11 +15,12 @@
  * NOT promised: that a machine which is up can be reached by you, or does its work.
  */
 
-import { ArgumentError, type Client } from '../client/index.ts';
-import { type Clock, systemClock, type Timer } from '../support/index.ts';
+import { ArgumentError, type Client, checkClient } from '../client/index.ts';
+import { type Clock, checkOptions, systemClock, type Timer } from '../support/index.ts';
 import { Feed } from './feed.ts';
 import { machinesPath } from './machine.ts';
 import { judge, type MachineReason, type MachineState, machineReasons } from './machine-judge.ts';
+import { machineMonitorTable } from './option-tables.ts';
 import { type Entry, Roster, type RosterChange } from './roster.ts';
 
 export interface MachineMonitorOptions {
@@ -80,6 +81,8 @@ export class MachineMonitor implements AsyncIterable<MachineChange> {
 
   /** Begins to watch at once. */
   constructor(client: Client, options: MachineMonitorOptions = {}) {
+    checkClient('MachineMonitor', client);
+    checkOptions('MachineMonitor', options, machineMonitorTable);
     this.path = options.path ?? machinesPath;
     this.#options = options;
     this.#clock = options.clock ?? systemClock;

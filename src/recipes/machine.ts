@@ -10,9 +10,10 @@
  */
 
 import { hostname } from 'node:os';
-import { ArgumentError, type Client, type DataInput } from '../client/index.ts';
-import { type Clock, systemClock, type Timer } from '../support/index.ts';
+import { ArgumentError, type Client, checkClient, type DataInput } from '../client/index.ts';
+import { type Clock, checkOptions, systemClock, type Timer } from '../support/index.ts';
 import { joinAs } from './membership.ts';
+import { machineTable } from './option-tables.ts';
 import type { PersistentNode } from './persistent-node.ts';
 
 export const machinesPath = '/clusterServers';
@@ -38,6 +39,8 @@ export class Machine {
   #isClosed = false;
 
   constructor(client: Client, options: MachineOptions = {}) {
+    checkClient('Machine', client);
+    checkOptions('Machine', options, machineTable);
     const { path = machinesPath, name = hostname(), data = '', beatMs } = options;
     if (beatMs !== undefined && !(beatMs > 0)) {
       throw new ArgumentError('beatMs', 'a number of milliseconds above 0 is wanted');

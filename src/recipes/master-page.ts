@@ -16,7 +16,9 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { ArgumentError } from '../client/index.ts';
+import { checkOptions } from '../support/index.ts';
 import type { ElectionObserver } from './election-observer.ts';
+import { askTable } from './option-tables.ts';
 
 export interface MasterAnswer {
   readonly master: string | null;
@@ -102,8 +104,10 @@ const bodyBytesMax = 64 * 1024;
  */
 export async function askMaster(
   urls: string | readonly string[],
-  { signal, timeoutMs = 2_000 }: AskOptions = {},
+  options: AskOptions = {},
 ): Promise<MasterAnswer & { readonly url: string }> {
+  checkOptions('askMaster', options, askTable);
+  const { signal, timeoutMs = 2_000 } = options;
   const list = typeof urls === 'string' ? [urls] : urls;
   if (list.length === 0) throw new ArgumentError('urls', 'at least one page to ask is wanted');
   const asked = await Promise.allSettled(list.map((url) => ask(url, timeoutMs, signal)));

@@ -12,10 +12,11 @@
  * the same time. While the link is away the list stands still; `isCurrent` says so.
  */
 
-import { ArgumentError, type Client, type DataInput } from '../client/index.ts';
+import { ArgumentError, type Client, checkClient, type DataInput } from '../client/index.ts';
 import { childOf, pathFault } from '../protocol/index.ts';
-import { type Clock, onAbort, systemClock } from '../support/index.ts';
+import { type Clock, checkOptions, onAbort, systemClock } from '../support/index.ts';
 import { Feed } from './feed.ts';
+import { joinTable, membershipTable } from './option-tables.ts';
 import { PersistentNode, type PersistentNodeOptions } from './persistent-node.ts';
 import { type Entry, Roster, type RosterChange } from './roster.ts';
 
@@ -62,6 +63,8 @@ export class Membership implements AsyncIterable<MembershipChange> {
 
   /** Begins to watch at once. */
   constructor(client: Client, path: string, options: MembershipOptions = {}) {
+    checkClient('Membership', client);
+    checkOptions('Membership', options, membershipTable);
     this.path = path;
     this.#client = client;
     this.#options = options;
@@ -115,6 +118,7 @@ export class Membership implements AsyncIterable<MembershipChange> {
 
   /** Becomes a member. It stays one, over renewals of the session, until it is closed. */
   async join(name: string, options: JoinOptions = {}): Promise<PersistentNode> {
+    checkOptions('join', options, joinTable);
     const node = joinAs(this.#client, this.path, name, options);
     try {
       await node.ready;

@@ -9,13 +9,14 @@
  * NOT promised: that it is free of deadlock with others who take the same locks in another order.
  */
 
-import { ArgumentError, type Client } from '../client/index.ts';
-import { onAbort, systemClock } from '../support/index.ts';
+import { ArgumentError, type Client, checkClient } from '../client/index.ts';
+import { checkOptions, onAbort, systemClock } from '../support/index.ts';
 import { holding } from './acquire.ts';
 import { Deadline, type TryOptions, type WaitOptions } from './deadline.ts';
 import type { Grant } from './grant.ts';
 import { GrantSet } from './grant-set.ts';
 import { Lock, type LockOptions } from './lock.ts';
+import { lockTable, tryTable, waitTable } from './option-tables.ts';
 import { whileLinked } from './while-linked.ts';
 
 export class MultiLock {
@@ -25,6 +26,8 @@ export class MultiLock {
   readonly #options: LockOptions;
 
   constructor(client: Client, paths: readonly string[], options: LockOptions = {}) {
+    checkClient('MultiLock', client);
+    checkOptions('MultiLock', options, lockTable);
     if (!Array.isArray(paths) || paths.length === 0) {
       throw new ArgumentError('paths', 'a list of at least one path is wanted');
     }
@@ -37,7 +40,8 @@ export class MultiLock {
   }
 
   /** Waits for all. `timeoutMs` is for all together; the error names the lock that was in the way. */
-  acquire(options: WaitOptions = {}): Promise<GrantSet> {
+  async acquire(options: WaitOptions = {}): Promise<GrantSet> {
+    checkOptions('acquire', options, waitTable);
     const deadline = new Deadline(options, this.#options.clock ?? systemClock);
     const take = async (lock: Lock, signal: AbortSignal) => {
       const { leftMs } = deadline;
@@ -47,7 +51,8 @@ export class MultiLock {
   }
 
   /** All of them at once, or null. */
-  tryAcquire(options: TryOptions = {}): Promise<GrantSet | null> {
+  async tryAcquire(options: TryOptions = {}): Promise<GrantSet | null> {
+    checkOptions('tryAcquire', options, tryTable);
     return this.#all((lock, signal) => lock.tryAcquire({ signal }), options.signal);
   }
 

@@ -7,9 +7,10 @@
 
 import { type Client, isZkError, ZkError } from '../client/index.ts';
 import { nameOf } from '../protocol/index.ts';
-import { type Clock, unlessAborted } from '../support/index.ts';
+import { type Clock, checkOptions, unlessAborted } from '../support/index.ts';
 import { Deadline, type WaitOptions } from './deadline.ts';
 import { watchChildren } from './node-watch.ts';
+import { waitTable } from './option-tables.ts';
 import { whileLinked } from './while-linked.ts';
 
 export interface Hearing {
@@ -54,6 +55,7 @@ export class NotificationReceipt {
    * server cannot be asked.
    */
   async all(options: WaitOptions = {}): Promise<Hearing> {
+    checkOptions('all', options, waitTable);
     const deadline = new Deadline(options, this.#clock);
     const { signal } = deadline;
     try {

@@ -8,12 +8,20 @@
  * message that was handed out is not handed out again by the same subscription, acknowledged or not.
  */
 
-import { type Acl, type Client, isZkError } from '../client/index.ts';
+import { type Acl, type Client, checkClient, isZkError } from '../client/index.ts';
 import { childOf } from '../protocol/index.ts';
-import { Backoff, type Deferred, deferred, onAbort, systemClock } from '../support/index.ts';
+import {
+  Backoff,
+  checkOptions,
+  type Deferred,
+  deferred,
+  onAbort,
+  systemClock,
+} from '../support/index.ts';
 import { Feed } from './feed.ts';
 import { inOrder } from './line.ts';
 import { joinAs } from './membership.ts';
+import { subscriptionTable } from './option-tables.ts';
 import { isPassing } from './passing.ts';
 import { pause, retryBackoff } from './pause.ts';
 import type { PersistentNode } from './persistent-node.ts';
@@ -64,6 +72,8 @@ export class Subscription implements AsyncIterable<Notification> {
     options: SubscriptionOptions,
     acl: readonly Acl[] | undefined,
   ) {
+    checkClient('Subscription', client);
+    checkOptions('Subscription', options, subscriptionTable);
     this.name = name;
     this.#client = client;
     this.#messages = childOf(path, 'messages');

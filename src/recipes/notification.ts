@@ -20,15 +20,17 @@ import {
   type Acl,
   ArgumentError,
   type Client,
+  checkClient,
   type DataInput,
   isZkError,
 } from '../client/index.ts';
 import { childOf, nameOf } from '../protocol/index.ts';
-import { type Clock, systemClock } from '../support/index.ts';
+import { type Clock, checkOptions, systemClock } from '../support/index.ts';
 import { inOrder } from './line.ts';
 import { checkName } from './membership.ts';
 import { NotificationReceipt } from './notification-receipt.ts';
 import { Subscription, type SubscriptionOptions } from './notification-subscription.ts';
+import { notificationTable, sendTable } from './option-tables.ts';
 import { withParents } from './parents.ts';
 
 export interface NotificationOptions {
@@ -57,6 +59,8 @@ export class NotificationTopic {
   readonly #clock: Clock;
 
   constructor(client: Client, path: string, options: NotificationOptions = {}) {
+    checkClient('NotificationTopic', client);
+    checkOptions('NotificationTopic', options, notificationTable);
     this.path = path;
     this.#client = client;
     this.#options = options;
@@ -69,7 +73,9 @@ export class NotificationTopic {
   }
 
   /** Sends. The receipt knows who has heard, and waits for them. */
-  async send(data: DataInput, { to, signal }: SendOptions = {}): Promise<NotificationReceipt> {
+  async send(data: DataInput, options: SendOptions = {}): Promise<NotificationReceipt> {
+    checkOptions('send', options, sendTable);
+    const { to, signal } = options;
     for (const name of to ?? []) checkName('to', name);
     const audience = to ?? (await this.subscribers());
     const { acl } = this.#options;

@@ -18,11 +18,12 @@
  * Every member follows the plan, so a change of plan wakes every member once.
  */
 
-import { type Acl, type Client, isZkError } from '../client/index.ts';
+import { type Acl, type Client, checkClient, isZkError } from '../client/index.ts';
 import { childOf } from '../protocol/index.ts';
 import {
   Backoff,
   type Clock,
+  checkOptions,
   onAbort,
   systemClock,
   type Timer,
@@ -34,6 +35,7 @@ import { Holding } from './holding.ts';
 import { Line, oneAtATime, type Place } from './line.ts';
 import { linked } from './linked.ts';
 import { watchNode } from './node-watch.ts';
+import { partitionerTable } from './option-tables.ts';
 import { checkShards, formatMember, ownerName, parseMember } from './partition-names.ts';
 import { type Assign, emptyPlan, type Plan, parsePlan, spread } from './partition-plan.ts';
 import { isPassing } from './passing.ts';
@@ -89,6 +91,8 @@ export class Partitioner implements AsyncIterable<Assignment> {
 
   /** Joins at once. */
   constructor(client: Client, path: string, options: PartitionerOptions) {
+    checkClient('Partitioner', client);
+    checkOptions('Partitioner', options, partitionerTable);
     this.path = path;
     this.name = options.name ?? defaultData;
     this.#client = client;

@@ -26,6 +26,7 @@ import {
   ArgumentError,
   type Client,
   type CreateMode,
+  checkClient,
   createModes,
   type DataAndStat,
   type DataInput,
@@ -35,6 +36,7 @@ import {
 import {
   Backoff,
   type Clock,
+  checkOptions,
   type Deferred,
   deferred,
   systemClock,
@@ -44,6 +46,7 @@ import { Feed } from './feed.ts';
 import { linked } from './linked.ts';
 import { NodeTakenError } from './node-taken-error.ts';
 import { type Watched, watchNode } from './node-watch.ts';
+import { persistentNodeTable } from './option-tables.ts';
 import { withParents } from './parents.ts';
 import { isPassing } from './passing.ts';
 import { pause, retryBackoff } from './pause.ts';
@@ -109,6 +112,8 @@ export class PersistentNode implements AsyncIterable<Birth> {
   #closing: Promise<void> | undefined;
 
   constructor(client: Client, path: string, options: PersistentNodeOptions = {}) {
+    checkClient('PersistentNode', client);
+    checkOptions('PersistentNode', options, persistentNodeTable);
     this.#client = client;
     this.#base = path;
     this.#options = options;

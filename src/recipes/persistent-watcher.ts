@@ -11,8 +11,10 @@
  */
 
 import type { Client, ClientEvents, Listener, WatchEvent } from '../client/index.ts';
-import { Backoff, type Deferred, deferred, systemClock } from '../support/index.ts';
+import { checkClient } from '../client/index.ts';
+import { Backoff, checkOptions, type Deferred, deferred, systemClock } from '../support/index.ts';
 import { linked } from './linked.ts';
+import { persistentWatcherTable } from './option-tables.ts';
 import { isPassing } from './passing.ts';
 import { pause, retryBackoff } from './pause.ts';
 import { settled, unwatch } from './unwatch.ts';
@@ -51,6 +53,8 @@ export class PersistentWatcher {
     listener: Listener,
     options: PersistentWatcherOptions = {},
   ) {
+    checkClient('PersistentWatcher', client);
+    checkOptions('PersistentWatcher', options, persistentWatcherTable);
     this.path = path;
     this.#client = client;
     this.#options = options;

@@ -5,8 +5,10 @@
  *   <path>/b-<seq>/i-<id>-<tries>-0-<seq>      data: as it stood in the queue
  */
 
-import { type Acl, type Client, isZkError, type MultiOp } from '../client/index.ts';
+import { type Acl, type Client, checkClient, isZkError, type MultiOp } from '../client/index.ts';
 import { nameOf, parentOf } from '../protocol/index.ts';
+import { checkOptions } from '../support/index.ts';
+import { deadLettersTable } from './option-tables.ts';
 import { Buckets } from './queue-buckets.ts';
 import type { QueueStore, Waiting } from './queue-store.ts';
 
@@ -38,6 +40,8 @@ export class DeadLetters {
   readonly #buckets: Buckets;
 
   constructor(client: Client, path: string, options: DeadLettersOptions) {
+    checkClient('DeadLetters', client);
+    checkOptions('DeadLetters', options, deadLettersTable);
     this.path = path;
     this.#client = client;
     this.#options = options;

@@ -11,6 +11,8 @@
  */
 
 import { type Client, isZkError, MultiError, type MultiOp } from '../client/index.ts';
+import { checkOptions } from '../support/index.ts';
+import { requeueTable } from './option-tables.ts';
 import { QueueError } from './queue-error.ts';
 import type { Waiting } from './queue-store.ts';
 
@@ -97,6 +99,7 @@ export class QueueItem {
 
   /** To the end of the queue. The tries go with it in the layout `buckets`. */
   async requeue(options: RequeueOptions = {}): Promise<void> {
+    checkOptions('requeue', options, requeueTable);
     await this.#settle(() => this.#host.requeue(this, this.#removal(), options));
   }
 

@@ -12,12 +12,13 @@
  * from nine tenths of it (queue-list-room.ts). Every put wakes everyone who waits.
  */
 
-import { type Acl, type Client, type DataInput, isZkError } from '../client/index.ts';
+import { type Acl, type Client, checkClient, type DataInput, isZkError } from '../client/index.ts';
 import { childOf, frameBytesMax } from '../protocol/index.ts';
-import { type Clock, unlessAborted } from '../support/index.ts';
+import { type Clock, checkOptions, unlessAborted } from '../support/index.ts';
 import { bounded, lookUntil } from './bounded-wait.ts';
 import type { WaitOptions } from './deadline.ts';
 import { inOrder } from './line.ts';
+import { simpleQueueTable, waitTable } from './option-tables.ts';
 import { withParents } from './parents.ts';
 import { QueueError } from './queue-error.ts';
 import { ListRoom } from './queue-list-room.ts';
@@ -50,6 +51,8 @@ export class SimpleQueue {
   readonly #ended = new AbortController();
 
   constructor(client: Client, path: string, options: SimpleQueueOptions = {}) {
+    checkClient('SimpleQueue', client);
+    checkOptions('SimpleQueue', options, simpleQueueTable);
     this.path = path;
     this.#client = client;
     this.#options = options;
@@ -89,6 +92,7 @@ export class SimpleQueue {
 
   /** Waits for an item, and removes it. */
   async take(options: WaitOptions = {}): Promise<Buffer | null> {
+    checkOptions('take', options, waitTable);
     const timedOut = () => new QueueError('TIMEOUT', this.path);
     const setting = { clock: this.#options.clock, timedOut, ended: this.#ended.signal };
     return bounded(options, setting, async (signal) => {

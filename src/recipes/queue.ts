@@ -17,12 +17,19 @@
  */
 
 import { randomUUID } from 'node:crypto';
-import { type Acl, ArgumentError, type Client, type DataInput } from '../client/index.ts';
+import {
+  type Acl,
+  ArgumentError,
+  type Client,
+  checkClient,
+  type DataInput,
+} from '../client/index.ts';
 import { frameBytesMax } from '../protocol/index.ts';
-import { type Clock, systemClock, unlessAborted } from '../support/index.ts';
+import { type Clock, checkOptions, systemClock, unlessAborted } from '../support/index.ts';
 import { bounded, lookUntil } from './bounded-wait.ts';
 import type { WaitOptions } from './deadline.ts';
 import { Line, oneAtATime } from './line.ts';
+import { putTable, queueTable, waitTable, workTable } from './option-tables.ts';
 import { Buckets } from './queue-buckets.ts';
 import { Claims } from './queue-claims.ts';
 import { DeadLetters } from './queue-dead-letters.ts';
@@ -100,6 +107,8 @@ export class Queue {
   #ahead: Waiting[] = [];
 
   constructor(client: Client, path: string, options: QueueOptions = {}) {
+    checkClient('Queue', client);
+    checkOptions('Queue', options, queueTable);
     const { order = 'fifo', layout = 'buckets', acl, clock = systemClock } = options;
     if (!['fifo', 'priority', 'delay'].includes(order)) {
       throw new ArgumentError('order', 'fifo, priority or delay is wanted');
@@ -141,6 +150,7 @@ export class Queue {
 
   /** Resolves with the item's id once it is in the queue. */
   async put(data: DataInput, options: PutOptions = {}): Promise<string> {
+    checkOptions('put', options, putTable);
     const entry = this.#entry(data, options);
     return bounded(options, this.#setting(), async (signal) => {
       const { done, callOff } = this.#puts.put(entry);
@@ -158,6 +168,7 @@ export class Queue {
    * say which items are in the queue all the same.
    */
   async putMany(list: readonly DataInput[], options: PutOptions = {}): Promise<string[]> {
+    checkOptions('putMany', options, putTable);
     const ids: string[] = [];
     await bounded(options, this.#setting(), async (signal) => {
       for (let at = 0; at < list.length; at += putsAtOnce) {
@@ -210,11 +221,13 @@ export class Queue {
 
   /** Waits for an item. */
   async take(options: WaitOptions = {}): Promise<QueueItem> {
+    checkOptions('take', options, waitTable);
     return (await this.takeMany(1, options))[0]!;
   }
 
   /** The first item that can be had at once, or null. */
   async tryTake(options: WaitOptions = {}): Promise<QueueItem | null> {
+    checkOptions('tryTake', options, waitTable);
     return bounded(options, this.#setting(), async (signal) => {
       return (await this.#takeNow(1, signal))[0] ?? null;
     });
@@ -222,6 +235,7 @@ export class Queue {
 
   /** Waits until there is an item, and takes as many as there are, up to `max`. */
   async takeMany(max: number, options: WaitOptions = {}): Promise<QueueItem[]> {
+    checkOptions('takeMany', options, waitTable);
     count('max', max, 1, takeMax);
     return bounded(options, this.#setting(), async (signal) => {
       const items = await this.#takeNow(max, signal);
@@ -249,6 +263,7 @@ export class Queue {
     handle: (item: QueueItem) => Promise<unknown>,
     options: WorkOptions = {},
   ): Promise<void> {
+    checkOptions('work', options, workTable);
     const { concurrency = 1, onError } = options;
     count('concurrency', concurrency, 1, takeMax);
     const stop = new AbortController();

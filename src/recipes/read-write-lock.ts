@@ -16,7 +16,8 @@
  */
 
 import type { Acl, Client, DataInput } from '../client/index.ts';
-import { type Clock, systemClock, unlessAborted } from '../support/index.ts';
+import { checkClient } from '../client/index.ts';
+import { type Clock, checkOptions, systemClock, unlessAborted } from '../support/index.ts';
 import {
   acquire,
   checkLockPath,
@@ -33,6 +34,7 @@ import { Line } from './line.ts';
 import type { LockOptions } from './lock.ts';
 import { LockTimeoutError } from './lock-timeout-error.ts';
 import { LockUpgradeError } from './lock-upgrade-error.ts';
+import { lockTable } from './option-tables.ts';
 import {
   readersOrOneWriter,
   readPrefix,
@@ -70,6 +72,8 @@ export class ReadWriteLock {
   readonly #writers: Reentry;
 
   constructor(client: Client, path: string, options: LockOptions = {}) {
+    checkClient('ReadWriteLock', client);
+    checkOptions('ReadWriteLock', options, lockTable);
     checkLockPath(path);
     this.path = path;
     this.#client = client;

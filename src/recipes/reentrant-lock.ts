@@ -10,11 +10,12 @@
  * a lock that is somebody else's. It has to release all of them first.
  */
 
-import { ArgumentError, type Client } from '../client/index.ts';
-import { systemClock } from '../support/index.ts';
+import { ArgumentError, type Client, checkClient } from '../client/index.ts';
+import { checkOptions, systemClock } from '../support/index.ts';
 import { holding } from './acquire.ts';
 import type { TryOptions, WaitOptions } from './deadline.ts';
 import { Lock, type LockOptions } from './lock.ts';
+import { lockTable, reentrantTable, tryReentrantTable } from './option-tables.ts';
 import { Reentry, type SharedGrant } from './reentry.ts';
 
 export interface ReentrantOptions extends WaitOptions {
@@ -28,24 +29,27 @@ export class ReentrantLock {
   readonly #owners: Reentry;
 
   constructor(client: Client, path: string, options: LockOptions = {}) {
+    checkClient('ReentrantLock', client);
+    checkOptions('ReentrantLock', options, lockTable);
     this.lock = new Lock(client, path, options);
     this.path = path;
     this.#owners = new Reentry(options.clock ?? systemClock);
   }
 
   /** Waits for the lock, unless the owner has it already. Release once for every time. */
-  async acquire({ owner, ...options }: ReentrantOptions): Promise<SharedGrant> {
+  async acquire(options: ReentrantOptions): Promise<SharedGrant> {
+    checkOptions('acquire', options, reentrantTable);
+    const { owner, ...wait } = options;
     checkOwner(owner);
-    return this.#owners.enter(owner, options, () => this.lock.acquire(options));
+    return this.#owners.enter(owner, wait, () => this.lock.acquire(wait));
   }
 
   /** The lock if the owner has it or it is free at once, else null. */
-  async tryAcquire({
-    owner,
-    ...options
-  }: TryOptions & { readonly owner: object }): Promise<SharedGrant | null> {
+  async tryAcquire(options: TryOptions & { readonly owner: object }): Promise<SharedGrant | null> {
+    checkOptions('tryAcquire', options, tryReentrantTable);
+    const { owner, ...wait } = options;
     checkOwner(owner);
-    return this.#owners.tryEnter(owner, () => this.lock.tryAcquire(options));
+    return this.#owners.tryEnter(owner, () => this.lock.tryAcquire(wait));
   }
 
   /** As `Lock.hold`; inside `work` the owner may take the lock again. */

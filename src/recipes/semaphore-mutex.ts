@@ -6,11 +6,14 @@
  */
 
 import type { Client } from '../client/index.ts';
+import { checkClient } from '../client/index.ts';
+import { checkOptions } from '../support/index.ts';
 import { holding } from './acquire.ts';
 import type { Contender } from './contenders.ts';
 import type { TryOptions, WaitOptions } from './deadline.ts';
 import type { Grant } from './grant.ts';
 import type { LockOptions } from './lock.ts';
+import { lockTable } from './option-tables.ts';
 import { Semaphore } from './semaphore.ts';
 
 export class SemaphoreMutex {
@@ -18,6 +21,8 @@ export class SemaphoreMutex {
   readonly #semaphore: Semaphore;
 
   constructor(client: Client, path: string, options: LockOptions = {}) {
+    checkClient('SemaphoreMutex', client);
+    checkOptions('SemaphoreMutex', options, lockTable);
     this.#semaphore = new Semaphore(client, path, { ...options, limit: 1 });
     this.path = path;
   }

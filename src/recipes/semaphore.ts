@@ -20,12 +20,13 @@ import {
   type Acl,
   ArgumentError,
   type Client,
+  checkClient,
   type DataInput,
   isZkError,
   ZkError,
 } from '../client/index.ts';
 import { childOf } from '../protocol/index.ts';
-import { type Clock, systemClock, unlessAborted } from '../support/index.ts';
+import { type Clock, checkOptions, systemClock, unlessAborted } from '../support/index.ts';
 import { acquire, checkLockPath, defaultData, holding, tryAcquire } from './acquire.ts';
 import { type Contender, contenders } from './contenders.ts';
 import { Deadline, type TryOptions, type WaitOptions } from './deadline.ts';
@@ -36,6 +37,7 @@ import { Line, oneAtATime } from './line.ts';
 import type { LockOptions } from './lock.ts';
 import { LockTimeoutError } from './lock-timeout-error.ts';
 import { watchChildren, watchNode } from './node-watch.ts';
+import { leaseTable, semaphoreTable, tryLeaseTable } from './option-tables.ts';
 import { whileLinked } from './while-linked.ts';
 
 export interface SemaphoreOptions extends LockOptions {
@@ -62,6 +64,8 @@ export class Semaphore {
   readonly #clock: Clock;
 
   constructor(client: Client, path: string, options: SemaphoreOptions) {
+    checkClient('Semaphore', client);
+    checkOptions('Semaphore', options, semaphoreTable);
     checkLockPath(path);
     this.#limit = options?.limit;
     if (typeof this.#limit === 'object' && this.#limit !== null) {
@@ -80,7 +84,9 @@ export class Semaphore {
   }
 
   /** Waits for `count` leases. Rejects with a `LockTimeoutError` that names holders when the time is over. */
-  async acquire({ count = 1, ...wait }: LeaseOptions = {}): Promise<GrantSet> {
+  async acquire(options: LeaseOptions = {}): Promise<GrantSet> {
+    checkOptions('acquire', options, leaseTable);
+    const { count = 1, ...wait } = options;
     this.#checkCount(count);
     const deadline = new Deadline(wait, this.#clock);
     const { signal } = deadline;
@@ -99,13 +105,16 @@ export class Semaphore {
   }
 
   /** The leases if there is room and nobody waits, else null. */
-  async tryAcquire({
-    count = 1,
-    ...options
-  }: TryOptions & { readonly count?: number } = {}): Promise<GrantSet | null> {
+  async tryAcquire(
+    options: TryOptions & { readonly count?: number } = {},
+  ): Promise<GrantSet | null> {
+    checkOptions('tryAcquire', options, tryLeaseTable);
+    const { count = 1, signal } = options;
     this.#checkCount(count);
-    const { signal } = options;
-    const turn = await tryAcquire(this.#turns, oneAtATime, { ...options, data: this.#data });
+    const turn = await tryAcquire(this.#turns, oneAtATime, {
+      ...(signal && { signal }),
+      data: this.#data,
+    });
     if (turn === null) return null;
     try {
       return (await this.#hasRoom(count, signal)) ? await this.#take(count, turn, signal) : null;

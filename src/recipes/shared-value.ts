@@ -9,10 +9,18 @@
  * later one that it comes to see; values that were there only for a moment may be skipped.
  */
 
-import { type Acl, ArgumentError, type Client, type DataInput } from '../client/index.ts';
+import {
+  type Acl,
+  ArgumentError,
+  type Client,
+  checkClient,
+  type DataInput,
+} from '../client/index.ts';
+import { checkOptions } from '../support/index.ts';
 import { bounded, lookUntil } from './bounded-wait.ts';
 import { Cell, type UpdateOptions } from './cell.ts';
 import { CounterError } from './counter-error.ts';
+import { sharedCountTable, sharedValueTable } from './option-tables.ts';
 
 export interface SharedValueOptions {
   /** What it is when nobody has set it. Empty; a SharedCount's is 0. */
@@ -113,6 +121,8 @@ abstract class Shared<T> {
 
 export class SharedValue extends Shared<Buffer> {
   constructor(client: Client, path: string, options: SharedValueOptions = {}) {
+    checkClient('SharedValue', client);
+    checkOptions('SharedValue', options, sharedValueTable);
     super(client, path, bytesOf(options.seed ?? ''), options);
   }
 
@@ -131,6 +141,8 @@ export interface SharedCountOptions extends Omit<SharedValueOptions, 'seed'> {
 
 export class SharedCount extends Shared<number> {
   constructor(client: Client, path: string, options: SharedCountOptions = {}) {
+    checkClient('SharedCount', client);
+    checkOptions('SharedCount', options, sharedCountTable);
     const { seed = 0, ...rest } = options;
     super(client, path, int32(seed), rest);
   }

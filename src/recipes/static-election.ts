@@ -14,12 +14,13 @@
  * it is dead. NOT promised: see `Term`.
  */
 
-import { type Client, isZkError, type StatView } from '../client/index.ts';
-import { type Deferred, deferred, unlessAborted } from '../support/index.ts';
+import { type Client, checkClient, isZkError, type StatView } from '../client/index.ts';
+import { checkOptions, type Deferred, deferred, unlessAborted } from '../support/index.ts';
 import type { Appointed } from './appointment.ts';
 import { Candidate, type CandidateOptions } from './candidate.ts';
 import { Grant } from './grant.ts';
 import { watchNode } from './node-watch.ts';
+import { staticElectionTable } from './option-tables.ts';
 import { withParents } from './parents.ts';
 import { isPassing } from './passing.ts';
 import { pause } from './pause.ts';
@@ -49,6 +50,8 @@ export class StaticElection extends Candidate {
   #asked: Promise<void> | undefined;
 
   constructor(client: Client, path: string, options: StaticElectionOptions = {}) {
+    checkClient('StaticElection', client);
+    checkOptions('StaticElection', options, staticElectionTable);
     super(client, path, options);
     this.#standBackMs = options.standBackMs ?? 5_000;
   }

@@ -16,11 +16,13 @@ import type { FileHandle } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { type AddressInfo, isIP } from 'node:net';
 import { pipeline } from 'node:stream/promises';
+import { checkOptions } from '../support/index.ts';
 import { isLoopback } from './addresses.ts';
 import { adminCommands, findAdminCommand } from './admin-commands.ts';
 import { RestoreCommand, SnapshotCommand, type SnapshotOptions } from './admin-snapshot.ts';
 import type { ServerFacts } from './facts.ts';
 import { javaJson } from './java-json.ts';
+import { adminTable } from './option-tables.ts';
 
 export interface AdminOptions extends SnapshotOptions {
   /** `admin.serverAddress`. */
@@ -66,6 +68,7 @@ export async function startAdminServer(
   facts: ServerFacts,
   options: AdminOptions = {},
 ): Promise<AdminServer> {
+  checkOptions('startAdminServer', options, adminTable);
   const { host = '127.0.0.1', port = 8080, commandUrl = '/commands' } = options;
   const { sendTimeoutMs = sendTimeoutDefaultMs } = options;
   const isLocal = isLoopback(host);

@@ -13,7 +13,7 @@ import {
   type Server as TlsServer,
 } from 'node:tls';
 import { realFileSystem, versionFolder } from '../storage/index.ts';
-import { deferred, delayMaxMs, silentLogger, systemClock } from '../support/index.ts';
+import { checkOptions, deferred, delayMaxMs, silentLogger, systemClock } from '../support/index.ts';
 import { DiskSpace, freeBytesOf } from './disk-space.ts';
 import { Door, UnsecuredLinks } from './door.ts';
 import { Engine } from './engine.ts';
@@ -21,6 +21,7 @@ import { directoryFacts, RestoreStats, type ServerFacts, type StorageFacts } fro
 import { answerWord, readWhitelist } from './four-letter-words.ts';
 import { limitsOf } from './limits.ts';
 import { openFilesMax, roomForLinks } from './open-files.ts';
+import { serverTable } from './option-tables.ts';
 import type { ServerOptions } from './options.ts';
 import { openPersistence, type Persistence } from './persistence.ts';
 import { Reaper } from './reaper.ts';
@@ -77,6 +78,7 @@ function checkTimes(options: ServerOptions): void {
 }
 
 export async function startServer(options: ServerOptions = {}): Promise<RunningServer> {
+  checkOptions('startServer', options, serverTable);
   const { host = '127.0.0.1', tls } = options;
   const { inMemory } = options;
   const dataDir = inMemory ? undefined : options.dataDir;

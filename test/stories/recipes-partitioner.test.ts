@@ -375,7 +375,7 @@ test.each([
   [['a', 'a'], 'shards: each name once is wanted'],
   [[''], /^shards\[0\]: text/],
   [['..'], /^shards\[0\]: text/],
-  ['ab', 'shards: a list of names is wanted'],
+  ['ab', 'shards: must be a list, got "ab"'],
 ])('the shards %j are refused', async (wrong, message) => {
   await using zk = await startZk();
   const client = await zk.connect();

@@ -331,7 +331,7 @@ test('a mode that does not exist is refused at once', async () => {
   const client = await zk.connect();
 
   expect(() => new PersistentNode(client, '/me', { mode: 'eternal' as never })).toThrow(
-    /mode: one of persistent, /,
+    /mode: must be one of persistent, /,
   );
 });
 

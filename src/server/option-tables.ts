@@ -1,0 +1,71 @@
+/** The options that callers of this room hand in, and what each must be. */
+
+import { type OptionTable, optionKinds } from '../support/index.ts';
+import type { AdminOptions } from './admin.ts';
+import type { ServerOptions } from './options.ts';
+
+const { number, text, flag, object, callback, clock, logger, list, oneOf } = optionKinds;
+
+export const serverTable = {
+  port: number,
+  host: text,
+  inMemory: flag,
+  tree: object,
+  tls: object,
+  fourLetterWords: text,
+  diskFreeBytes: callback,
+  storage: object,
+  initialConfig: text,
+  reapIntervalMs: number,
+  reapPerMinuteMax: number,
+  reapNeverUsedMs: number,
+  clock,
+  tickTimeMs: number,
+  minSessionTimeoutMs: number,
+  maxSessionTimeoutMs: number,
+  serverId: number,
+  extendedTypesEnabled: flag,
+  digestEnabled: flag,
+  enforceQuota: flag,
+  reconfigEnabled: flag,
+  limits: object,
+  slowAppendMs: number,
+  logger,
+  log: object,
+  fourLetterWord: callback,
+  onCommitted: callback,
+  onRefused: callback,
+  sasl: object,
+  requiredSchemes: list,
+  onRequest: callback,
+  superDigest: text,
+  digestAlgorithm: text,
+  digestSchemeEnabled: flag,
+  x509SuperUser: text,
+  skipAcl: flag,
+  extraSchemes: list,
+  dataDir: text,
+  dataLogDir: text,
+  snapCount: number,
+  snapLogBytes: number,
+  replayedBytesMax: number,
+  snapshotRoomBytes: callback,
+  preallocBytes: number,
+  snapshotCompression: oneOf('none', 'gzip'),
+  unsafeNoFsync: flag,
+  salvage: flag,
+  autopurge: object,
+  fs: object,
+  random: callback,
+} satisfies OptionTable<ServerOptions>;
+
+export const adminTable = {
+  host: text,
+  port: number,
+  commandUrl: text,
+  sendTimeoutMs: number,
+  snapshotEnabled: flag,
+  restoreEnabled: flag,
+  snapshotIntervalMs: number,
+  logger,
+} satisfies OptionTable<AdminOptions>;
