@@ -90,7 +90,7 @@ export class OwnWrites {
     const node = outlook.get(path);
     if (node === undefined || node.isUnderWay) return;
     const call = line.beginOwn('deleteContainer', undefined);
-    line.submit(call, prepare.deleteContainer(path, call));
+    line.submit(call, prepare.deleteContainer(path, call, call));
   }
 
   /** Makes the node, or sets its data, as the super user would. */

@@ -194,16 +194,20 @@ export class Prepare {
     return { type: 'delete', txn: { path } };
   }
 
-  /** What the reaper asks for: an empty container, or a node whose time to live is over. */
-  deleteContainer(path: string, changes: Changes): TxnBody | number {
+  /**
+   * Deletes an empty container, or a node whose time to live is over. The reaper asks for it as the super
+   * user. A connection may send the op as well, and needs the same permission as for a delete.
+   */
+  deleteContainer(path: string, asker: Asker, changes: Changes): TxnBody | number {
     const parentPath = deletableParent(path);
     if (parentPath === null) return err.badArguments;
+    const parent = this.#outlook.get(parentPath);
+    if (parent === undefined) return err.noNode;
+    if (!this.#auth.permits(parent.acl, permissions.delete, asker.ids)) return err.noAuth;
     const node = this.#outlook.get(path);
     if (node === undefined) return err.noNode;
     if (node.childCount > 0) return err.notEmpty;
     if (ownerKind(node.owner, this.#tree.extendedTypes) === 'session') return err.badVersion;
-    const parent = this.#outlook.get(parentPath);
-    if (parent === undefined) return err.noNode;
     this.#outlook.delete(changes, parent, node);
     return { type: 'deleteContainer', txn: { path } };
   }

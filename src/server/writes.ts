@@ -27,7 +27,7 @@ export function decodeAndPrepare(
     case 'delete':
       return prepare.delete(ops.delete.request.read(reader), asker, changes);
     case 'deleteContainer':
-      return prepare.deleteContainer(reader.ustring(), changes);
+      return prepare.deleteContainer(reader.ustring(), asker, changes);
     case 'setACL':
       return prepare.setACL(ops.setACL.request.read(reader), asker, changes);
     case 'multi':
