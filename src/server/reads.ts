@@ -357,7 +357,8 @@ export class Reads {
   }
 
   /** After a reconnect: what was missed is told at once, the rest is set again. */
-  #setWatches({ connection, xid }: ReadCall, asked: SetWatches2): number {
+  #setWatches(call: ReadCall, asked: SetWatches2): number {
+    const { connection, xid } = call;
     const { dataWatches, existWatches, childWatches } = asked;
     const { persistentWatches, persistentRecursiveWatches } = asked;
     const once = [...dataWatches, ...existWatches, ...childWatches, ...persistentRecursiveWatches];
@@ -375,19 +376,26 @@ export class Reads {
     const { data, child } = this.#watches;
     const tell = (type: Parameters<typeof eventFrame>[0], path: string) =>
       connection.deliver(eventFrame(type, path, -1));
+    // A node that the connection may not read is passed over, as a read of it would be refused and set no
+    // watch. A watch would tell too: checkWatches shows when it is spent.
     for (const path of dataWatches) {
       const node = this.#tree.find(path);
-      if (node === noNode) tell('deleted', path);
+      const unreadable = this.#fault(node, call);
+      if (unreadable === err.noNode) tell('deleted', path);
+      else if (unreadable !== 0) continue;
       else if (nodes.mzxid(node) > since) tell('dataChanged', path);
       else data.add(path, connection, watchKinds.oneShot);
     }
     for (const path of existWatches) {
-      if (this.#tree.find(path) !== noNode) tell('created', path);
-      else data.add(path, connection, watchKinds.oneShot);
+      const unreadable = this.#fault(this.#tree.find(path), call);
+      if (unreadable === err.noNode) data.add(path, connection, watchKinds.oneShot);
+      else if (unreadable === 0) tell('created', path);
     }
     for (const path of childWatches) {
       const node = this.#tree.find(path);
-      if (node === noNode) tell('deleted', path);
+      const unreadable = this.#fault(node, call);
+      if (unreadable === err.noNode) tell('deleted', path);
+      else if (unreadable !== 0) continue;
       else if (nodes.pzxid(node) > since) tell('childrenChanged', path);
       else child.add(path, connection, watchKinds.oneShot);
     }

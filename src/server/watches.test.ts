@@ -220,6 +220,55 @@ test('setWatches tells at once what was missed, without a zxid, and sets the res
   ]);
 });
 
+test.each(['setWatches', 'setWatches2'] as const)(
+  '%s tells nothing of a node that the connection may not read, and sets no watch on it',
+  async (op) => {
+    const { zk, writer, watcher } = await start();
+    await using _ = zk;
+    const secret = [{ perms: 31, id: digestId('u:p') }];
+    const auth = { type: 0, scheme: 'digest', auth: Buffer.from('u:p') };
+    await writer.ask('auth', auth, -4);
+    await writer.ask('create', node('/secret', secret));
+    await writer.ask('create', node('/secret/child', secret));
+    await writer.ask('setData', set('/secret'));
+    const now = (await writer.ping()).zxid;
+    const setAgain = (relativeZxid: bigint) =>
+      watcher.err(
+        op,
+        {
+          relativeZxid,
+          dataWatches: ['/secret', '/none'],
+          existWatches: ['/secret', '/later'],
+          childWatches: ['/secret'],
+          persistentWatches: [],
+          persistentRecursiveWatches: [],
+        },
+        -8,
+      );
+
+    for (let zxid = 0n; zxid <= now + 1n; zxid += 1n) {
+      expect(await setAgain(zxid)).toBe(0);
+      expect(await watcher.events()).toEqual(['deleted /none']);
+      for (const type of [1, 2, 3]) {
+        expect(await watcher.err('checkWatches', { path: '/secret', type })).toBe(-121);
+      }
+    }
+    await writer.ask('setData', set('/secret'));
+    await writer.ask('create', node('/later'));
+    expect(await watcher.events()).toEqual(['created /later']);
+
+    await watcher.ask('auth', auth, -4);
+    await setAgain(0n);
+    expect(await watcher.events()).toEqual([
+      'dataChanged /secret',
+      'deleted /none',
+      'created /secret',
+      'created /later',
+      'childrenChanged /secret',
+    ]);
+  },
+);
+
 test('watches go with their link', async () => {
   const { zk, writer, watcher } = await start({ '/a': '' });
   await using _ = zk;

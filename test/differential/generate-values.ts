@@ -22,8 +22,12 @@ export class Values {
   /** What is likely there, as far as can be known without the answers. */
   readonly nodes: string[] = ['/'];
 
-  constructor(random: Random) {
+  readonly #isOpen: boolean;
+
+  /** `isOpen`: every ACL is the open one. */
+  constructor(random: Random, isOpen: boolean) {
     this.#random = random;
+    this.#isOpen = isOpen;
   }
 
   path(): string {
@@ -89,7 +93,7 @@ export class Values {
 
   acl(): Acl[] {
     const random = this.#random;
-    if (random.chance(0.85)) return open;
+    if (this.#isOpen || random.chance(0.8)) return open;
     return random.times(random.below(4), () => {
       const perms = random.weighted([
         [4, 31],
