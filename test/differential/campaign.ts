@@ -7,9 +7,10 @@ import type { TestServerOptions } from '../../src/testing/index.ts';
 import type { ZooKeeperPeer } from '../peers/zookeeper.ts';
 import type { Difference } from './compare.ts';
 import { generate } from './generate.ts';
+import { type ProfileName, profiles } from './profiles.ts';
 import { seedOf } from './random.ts';
 import { printCommand, printScript, type Script } from './script.ts';
-import { Pair, type ProfileName, profiles } from './servers.ts';
+import { Pair } from './servers.ts';
 import { shrink } from './shrink.ts';
 
 export interface CampaignOptions {

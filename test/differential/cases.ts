@@ -1,17 +1,22 @@
 /** Scripts that once showed a difference, cut down to what matters. Each was a bug of ours. */
 
+import type { ProfileName } from './profiles.ts';
 import type { Call, Command, Script } from './script.ts';
-import type { ProfileName } from './servers.ts';
 
-interface Case {
+export interface Scene {
   readonly name: string;
   readonly profile: ProfileName;
   readonly script: Script;
 }
 
-const connect: Command = { kind: 'connect', slot: 0, timeOut: 60_000, old: false };
+export const connect: Extract<Command, { kind: 'connect' }> = {
+  kind: 'connect',
+  slot: 0,
+  timeOut: 60_000,
+  old: false,
+};
 
-const call = (op: Call['op'], request: Call['request'], more: Partial<Call> = {}): Call => ({
+export const call = (op: Call['op'], request: Call['request'], more: Partial<Call> = {}): Call => ({
   kind: 'call',
   slot: 0,
   op,
@@ -21,13 +26,13 @@ const call = (op: Call['op'], request: Call['request'], more: Partial<Call> = {}
 
 const open = [{ perms: 31, id: { scheme: 'world', id: 'anyone' } }];
 
-const make = (path: string, text: string, flags = 0): Call =>
+export const make = (path: string, text: string, flags = 0): Call =>
   call('create', { path, data: Buffer.from(text), acl: open, flags });
 
-const setData = (path: string, text: string): Call =>
+export const setData = (path: string, text: string): Call =>
   call('setData', { path, data: Buffer.from(text), version: -1 });
 
-const script = (...commands: Command[]): Script => ({
+export const script = (...commands: Command[]): Script => ({
   seed: 0,
   pipelined: false,
   commands: [connect, ...commands],
@@ -39,7 +44,7 @@ const quotaOf = (path: string, limits: string): Command[] => [
   make(`/zookeeper/quota${path}/zookeeper_stats`, 'count=0,bytes=0'),
 ];
 
-export const cases: readonly Case[] = [
+export const cases: readonly Scene[] = [
   {
     name: 'a sync says the path back as it came, null included',
     profile: 'usual',

@@ -24,8 +24,15 @@ export interface Comparison {
 const nothing: Line = { text: 'nothing', command: -1 };
 
 export function compare(script: Script, apache: Transcript, ours: Transcript): Comparison {
-  const theirs = normalise(apache);
-  const own = normalise(ours);
+  return compareLines(script, normalise(apache), normalise(ours));
+}
+
+/** The lines of each link, as `normalise` has them. */
+export function compareLines(
+  script: Script,
+  theirs: readonly (readonly Line[])[],
+  own: readonly (readonly Line[])[],
+): Comparison {
   const met = new Map<string, number>();
   const tally = new Map<string, number>();
   let lines = 0;

@@ -10,8 +10,8 @@ import { decodeWelcome, greet, Line, type Session, send, silenceMs } from './pla
 import { RawLink } from './raw-link.ts';
 import { type Call, type Command, goesWith, type Script, standsAlone } from './script.ts';
 
-/** How long a link may stay that should be closed. */
-const closesMs = 500;
+/** How long a link may stay that should be closed, unless a player has more patience. */
+export const closesMs = 500;
 
 interface Slot {
   line: Line | undefined;
@@ -26,10 +26,12 @@ export class Scene {
   readonly #slots: Slot[] = [];
   /** What a zxid that a script names is counted from. */
   readonly #base: bigint;
+  readonly #closesMs: number;
 
-  constructor(port: number, base: bigint) {
+  constructor(port: number, base: bigint, patienceMs: number) {
     this.#port = port;
     this.#base = base;
+    this.#closesMs = patienceMs;
   }
 
   async run(script: Script): Promise<void> {
@@ -74,7 +76,7 @@ export class Scene {
 
   /** What ends a link does so after its answer. */
   async #closes(line: Line, at: number): Promise<void> {
-    await line.raw.until(() => false, closesMs);
+    await line.raw.until(() => false, this.#closesMs);
     line.take();
     if (line.isUsable) line.said.push({ kind: 'open', command: at });
   }
@@ -110,7 +112,7 @@ export class Scene {
         slot.line = line;
         line.expectWelcome(at);
         line.raw.write(Buffer.from(command.hex, 'hex'));
-        await line.settled(closesMs);
+        await line.settled(this.#closesMs);
         await this.#settle(slot, line, at);
         return;
       }

@@ -18,7 +18,7 @@ import {
 } from '../../src/protocol/index.ts';
 import { decodeBody } from './decode.ts';
 import { ask, greet, Line, type Said, type Session, send } from './play-line.ts';
-import { Scene } from './play-scene.ts';
+import { closesMs, Scene } from './play-scene.ts';
 import { RawLink } from './raw-link.ts';
 import type { Call, Script } from './script.ts';
 
@@ -46,8 +46,11 @@ export class Player {
   #control: Line | undefined;
   #initial: Map<string, NodeSeen> | undefined;
 
-  constructor(port: number) {
+  readonly #closesMs: number;
+
+  constructor(port: number, patienceMs: number = closesMs) {
     this.#port = port;
+    this.#closesMs = patienceMs;
   }
 
   async play(script: Script): Promise<Transcript> {
@@ -56,7 +59,7 @@ export class Player {
     await control.probe(-1);
     const base = control.lastZxid;
     control.said.length = 0;
-    const scene = new Scene(this.#port, base);
+    const scene = new Scene(this.#port, base, this.#closesMs);
     try {
       await scene.run(script);
       await scene.end();

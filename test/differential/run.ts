@@ -14,7 +14,7 @@
 import { parseArgs } from 'node:util';
 import { findZooKeepers } from '../peers/zookeeper.ts';
 import { campaign } from './campaign.ts';
-import { type ProfileName, profiles } from './servers.ts';
+import { type ProfileName, randomProfiles } from './profiles.ts';
 
 const { values } = parseArgs({
   options: {
@@ -37,9 +37,7 @@ if (peer === undefined) {
 }
 
 const seed = values.seed === undefined ? Date.now() % 1_000_000_000 : Number(values.seed);
-const names = (
-  values.profile === undefined ? Object.keys(profiles) : [values.profile]
-) as ProfileName[];
+const names = (values.profile === undefined ? randomProfiles : [values.profile]) as ProfileName[];
 const opsEach = Math.ceil(Number(values.ops) / names.length);
 const startMs = Date.now();
 let ops = 0;

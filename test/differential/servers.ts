@@ -1,68 +1,13 @@
 /** The two servers that are compared, told the same. */
 
-import { Sasl } from '../../src/server/index.ts';
-import {
-  startTestServer,
-  type TestServer,
-  type TestServerOptions,
-} from '../../src/testing/index.ts';
-import {
-  type ApacheOptions,
-  type ApacheServer,
-  startApache,
-  type ZooKeeperPeer,
-} from '../peers/zookeeper.ts';
+import { join } from 'node:path';
+import type { TestServer, TestServerOptions } from '../../src/testing/index.ts';
+import { type ApacheServer, startApache, type ZooKeeperPeer } from '../peers/zookeeper.ts';
+import { temporaryFolder } from '../peers/zookeeper-server.ts';
 import { type Comparison, compare } from './compare.ts';
 import { Player } from './play.ts';
+import { type ProfileName, profiles, reapIntervalMs, startOurs, tickTimeMs } from './profiles.ts';
 import type { Script } from './script.ts';
-
-const saslUsers = new Map([['ann', 'pw']]);
-
-/** What both are told, in the words of each. */
-export const profiles = {
-  usual: { enforceQuota: false, ours: { extendedTypesEnabled: true }, config: {}, jvm: [] },
-  strict: {
-    enforceQuota: true,
-    ours: { extendedTypesEnabled: true, enforceQuota: true, reconfigEnabled: true },
-    config: { enforceQuota: 'true', reconfigEnabled: 'true' },
-    jvm: [],
-  },
-  plain: {
-    enforceQuota: false,
-    ours: { extendedTypesEnabled: false },
-    config: {},
-    jvm: ['-Dzookeeper.extendedTypesEnabled=false'],
-  },
-  /** With schemes that somebody outside of ZooKeeper proves. */
-  proved: {
-    enforceQuota: false,
-    ours: {
-      extendedTypesEnabled: true,
-      extraSchemes: ['sasl', 'x509'],
-      sasl: new Sasl({ passwordOf: (name) => saslUsers.get(name) }),
-    },
-    config: { 'authProvider.x509': 'org.apache.zookeeper.server.auth.X509AuthenticationProvider' },
-    jvm: [],
-    sasl: { users: Object.fromEntries(saslUsers) },
-  },
-} as const satisfies Record<
-  string,
-  {
-    enforceQuota: boolean;
-    ours: TestServerOptions;
-    config: Record<string, string>;
-    jvm: string[];
-    sasl?: ApacheOptions['sasl'];
-  }
->;
-
-export type ProfileName = keyof typeof profiles;
-
-/** Long enough that no session expires while a script runs. */
-const tickTimeMs = 10_000;
-/** Never: nothing may be taken away while it is looked at. */
-const reapIntervalMs = 2_000_000_000;
-const superDigest = 'super:D/InIHSb7yEEbrWz8b9l71RjZJU=';
 
 export class Pair {
   readonly #apache: ApacheServer;
@@ -80,31 +25,9 @@ export class Pair {
     profile: ProfileName,
     more: TestServerOptions = {},
   ): Promise<Pair> {
-    const told = profiles[profile];
-    const { config, jvm, ours } = told;
-    const apache = await startApache(peer, {
-      tickTimeMs,
-      ...('sasl' in told ? { sasl: told.sasl } : {}),
-      config: { ...config, maxClientCnxns: '0', snapCount: '10000000' },
-      jvm: [
-        // What survives a power cut is not the question here; how fast it answers is.
-        '-Dzookeeper.forceSync=no',
-        '-XX:TieredStopAtLevel=4',
-        `-Dznode.container.checkIntervalMs=${reapIntervalMs}`,
-        '-Dorg.slf4j.simpleLogger.defaultLogLevel=off',
-        ...jvm,
-      ],
-    });
+    const apache = await startTheirs(peer, profile);
     try {
-      const server = await startTestServer({
-        ...ours,
-        ...more,
-        tickTimeMs,
-        superDigest,
-        reapIntervalMs,
-        fourLetterWords: '*',
-      });
-      return new Pair(apache, server);
+      return new Pair(apache, await startOurs(profile, more));
     } catch (error) {
       await apache.kill();
       throw error;
@@ -131,6 +54,30 @@ export class Pair {
     for (const player of this.#players) player.close();
     await Promise.all([this.#apache[Symbol.asyncDispose](), this.#ours.close()]);
   }
+}
+
+/** Apache's server, told as `profile` says. */
+export async function startTheirs(
+  peer: ZooKeeperPeer,
+  profile: ProfileName,
+): Promise<ApacheServer> {
+  const told = profiles[profile];
+  const dir = 'data' in told ? temporaryFolder() : undefined;
+  if (dir !== undefined && 'data' in told) await told.data(join(dir, 'data'));
+  return startApache(peer, {
+    tickTimeMs,
+    ...(dir === undefined ? {} : { dir }),
+    ...('sasl' in told ? { sasl: told.sasl } : {}),
+    config: { ...told.config, maxClientCnxns: '0', snapCount: '10000000' },
+    jvm: [
+      // What survives a power cut is not the question here; how fast it answers is.
+      '-Dzookeeper.forceSync=no',
+      '-XX:TieredStopAtLevel=4',
+      `-Dznode.container.checkIntervalMs=${reapIntervalMs}`,
+      '-Dorg.slf4j.simpleLogger.defaultLogLevel=off',
+      ...told.jvm,
+    ],
+  });
 }
 
 /** A server that can't be talked to any more is a difference, too. */

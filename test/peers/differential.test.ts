@@ -6,12 +6,13 @@
 import { afterAll, describe, expect, test } from 'vitest';
 import { campaign } from '../differential/campaign.ts';
 import { cases } from '../differential/cases.ts';
-import { Pair, type ProfileName, profiles } from '../differential/servers.ts';
+import { edges } from '../differential/edges.ts';
+import { type ProfileName, randomProfiles } from '../differential/profiles.ts';
+import { Pair } from '../differential/servers.ts';
 import { findZooKeepers } from './zookeeper.ts';
 
 const { found, missing } = await findZooKeepers();
 const peer = found.find(({ name }) => name.startsWith('apache'));
-const names = Object.keys(profiles) as ProfileName[];
 const ops = Number(process.env.DIFFERENTIAL_OPS ?? 10_000);
 /** Another one each time; a report names it. */
 const seed = Number(process.env.DIFFERENTIAL_SEED ?? Date.now() % 1_000_000_000);
@@ -31,7 +32,7 @@ describe.skipIf(peer === undefined)('beside Apache ZooKeeper', { timeout: 240_00
     for (const pair of pairs.values()) await (await pair)[Symbol.asyncDispose]();
   });
 
-  test.each(cases)('$name', async ({ profile, script }) => {
+  test.each([...cases, ...edges])('$name', async ({ profile, script }) => {
     const pair = await pairFor(profile);
 
     const { difference } = await pair.run(script);
@@ -39,18 +40,21 @@ describe.skipIf(peer === undefined)('beside Apache ZooKeeper', { timeout: 240_00
     expect(difference).toBeUndefined();
   });
 
-  test.each(names)(`random scripts show no difference, seed ${seed}, %s`, async (profile) => {
-    const share = Math.ceil(ops / names.length);
+  test.each(randomProfiles)(
+    `random scripts show no difference, seed ${seed}, %s`,
+    async (profile) => {
+      const share = Math.ceil(ops / randomProfiles.length);
 
-    const {
-      reports,
-      lines,
-      ops: done,
-    } = await campaign({ peer: peer!, profile, seed, ops: share });
+      const {
+        reports,
+        lines,
+        ops: done,
+      } = await campaign({ peer: peer!, profile, seed, ops: share });
 
-    console.log(`differential: seed ${seed}, ${profile}: ${done} ops, ${lines} lines compared`);
-    expect(reports.join('\n')).toBe('');
-  });
+      console.log(`differential: seed ${seed}, ${profile}: ${done} ops, ${lines} lines compared`);
+      expect(reports.join('\n')).toBe('');
+    },
+  );
 
   test('a planted fault is found, and its script cut down to the fault', async () => {
     const ours = {
