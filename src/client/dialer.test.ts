@@ -176,6 +176,90 @@ test('it waits after a round, twice as long each time up to the longest, and not
   expect(at.map((ms) => Math.round(ms))).toEqual([0, 100, 300, 700, 1_100, 1_500]);
 });
 
+/** When each try is made while a session of this timeout may be saved, and nobody answers. */
+async function triesToSave(timeoutMs: number, options: Partial<DialerOptions> = {}) {
+  const clock = new ManualClock();
+  const over = new AbortController();
+  clock.after(timeoutMs, () => over.abort(new Error('the session is over')));
+  const at: number[] = [];
+  const lookup = async () => {
+    at.push(clock.nowMs());
+    throw new Error('down');
+  };
+  const saving = () => ({ leftMs: timeoutMs - clock.nowMs(), timeoutMs });
+  const waits = { roundsMax: Number.POSITIVE_INFINITY, backoffFirstMs: 50, backoffMaxMs: 5_000 };
+  const it = dialer([{ name: 'zk.test', port: 1 }], {
+    clock,
+    lookup,
+    saving,
+    ...waits,
+    ...options,
+  });
+  const error = await run(clock, it.next(over.signal)).catch((why) => why);
+  return { at, error, endedMs: clock.nowMs() };
+}
+
+test.each([400, 2_000, 4_000, 6_000, 10_000, 30_000, 120_000])(
+  'while a session of %i ms may be saved, a server that is back is asked soon, and also in its last moments',
+  async (timeoutMs) => {
+    for (const random of [() => 0, () => 1 - 2 ** -40, Math.random]) {
+      const { at, endedMs } = await triesToSave(timeoutMs, { random });
+
+      const waits = at.map((ms, i) => (at[i + 1] ?? timeoutMs) - ms);
+      expect(endedMs).toBe(timeoutMs);
+      expect(Math.max(...waits)).toBeLessThanOrEqual(Math.max(20, Math.min(1_000, timeoutMs / 10)));
+      expect(waits.at(-1)).toBeLessThanOrEqual(20);
+      expect(waits.at(-1)).toBeGreaterThan(0);
+      expect(at.length).toBeLessThan(30 + (2 * timeoutMs) / Math.min(1_000, timeoutMs / 10));
+    }
+  },
+);
+
+test('the tries that are made to save a session use up no rounds', async () => {
+  const random = () => 1 - 2 ** -40;
+  const options = { roundsMax: 8, backoffMaxMs: 800, random };
+
+  const plain = await triesToSave(4_000, { ...options, saving: undefined });
+  const saving = await triesToSave(4_000, options);
+
+  expect(plain.error).toBeInstanceOf(ConnectError);
+  expect(saving.error.message).toBe(plain.error.message);
+  expect(saving.endedMs).toBeCloseTo(plain.endedMs);
+  expect(saving.at.length).toBeGreaterThan(plain.at.length);
+});
+
+test('a wait that was cut into pieces is forgotten once a server took us in', async () => {
+  const clock = new ManualClock();
+  const at: number[] = [];
+  const lookup = async () => {
+    at.push(clock.nowMs());
+    throw new Error('down');
+  };
+  let left: number | undefined = 1_000;
+  const saving = () => (left === undefined ? left : { leftMs: left, timeoutMs: 1_000 });
+  const waits = { backoffFirstMs: 800, backoffMaxMs: 800, random: () => 1 - 2 ** -40 };
+  const it = dialer([{ name: 'zk.test', port: 1 }], {
+    clock,
+    lookup,
+    saving,
+    roundsMax: 9,
+    ...waits,
+  });
+  const enough = new AbortController();
+  clock.after(150, () => enough.abort());
+  await run(clock, it.next(enough.signal)).catch(() => {});
+  expect(at.map(Math.round)).toEqual([0, 100]);
+
+  it.succeeded();
+  left = undefined;
+  at.length = 0;
+  const again = new AbortController();
+  clock.after(1_000, () => again.abort());
+  await run(clock, it.next(again.signal)).catch(() => {});
+
+  expect(at.map((ms) => Math.round(ms - at[0]!))).toEqual([0, 800]);
+});
+
 test('after a server took us in, the count of rounds and the waits start anew', async () => {
   const clock = new ManualClock();
   const alive = await listen();
@@ -262,6 +346,20 @@ test('an address has a share of the session timeout, by all addresses that are k
   const many = dialer(names(50), { ...share, sessionTimeoutMs: 1_000 });
   expect(many.attemptTimeoutMs).toBe(100);
   expect(dialer(names(2)).attemptTimeoutMs).toBe(5_000);
+});
+
+test('a silent address has no more than its share of what is left of the session', () => {
+  const hosts = ['a.test', 'b.test', 'c.test'].map((name) => ({ name, port: 1 }));
+  const limit = (leftMs: number, options: Partial<DialerOptions> = {}) => {
+    const saving = () => ({ leftMs, timeoutMs: 30_000 });
+    return dialer(hosts, { attemptTimeoutMs: undefined, saving, ...options }).attemptTimeoutMs;
+  };
+
+  expect([30_000, 9_000, 1_500, 120, 0].map((leftMs) => limit(leftMs))).toEqual([
+    7_500, 3_000, 500, 100, 100,
+  ]);
+  expect(limit(9_000, { attemptTimeoutMs: 2_000 })).toBe(2_000);
+  expect(limit(3_000, { attemptTimeoutMs: 2_000 })).toBe(1_000);
 });
 
 test('a name that takes too long to resolve is given up, so that other hosts have their turn', async () => {

@@ -3,7 +3,8 @@
  *
  * Hosts are tried in a shuffled order. Each name is resolved again on every try, and each of its
  * addresses is tried. After a round in which none answered it waits, longer each time, and starts
- * over with a new order. What failed, and why, is kept for the error that the caller will see.
+ * over with a new order. While a session may still be saved, the waits stay short against what is left
+ * of it. What failed, and why, is kept for the error that the caller will see.
  */
 
 import { lookup as dnsLookup } from 'node:dns/promises';
@@ -11,6 +12,7 @@ import net from 'node:net';
 import { printable } from '../protocol/index.ts';
 import { Backoff, type Clock } from '../support/index.ts';
 import { type Host, hostText } from './connection-string.ts';
+import { type SavingTime, savingWaitMs } from './saving-wait.ts';
 import { type Endpoint, type TlsOptions, Transport } from './transport.ts';
 
 export type Lookup = (name: string) => Promise<readonly { address: string }[]>;
@@ -29,6 +31,8 @@ export interface DialerOptions {
   readonly clock: Clock;
   readonly random?: () => number;
   readonly lookup?: Lookup | undefined;
+  /** What is left of a session without a link. Undefined while there is no session to save. */
+  readonly saving?: (() => SavingTime | undefined) | undefined;
 }
 
 export interface Attempt {
@@ -56,6 +60,9 @@ function attemptText({ host, address, error }: Attempt): string {
   return `${at} ${printable(said)}`;
 }
 
+/** No address gets less time than this to answer. */
+const attemptMinMs = 100;
+
 export class Dialer {
   readonly #options: DialerOptions;
   readonly #backoff: Backoff;
@@ -68,6 +75,8 @@ export class Dialer {
   /** Who is asked at this moment, and since when. */
   #asked: { readonly host: Host; readonly address?: string; readonly sinceMs: number } | undefined;
   #rounds = 0;
+  /** What is left of the wait after a round, where it is cut into pieces to save a session. */
+  #waitLeftMs = 0;
   /** The round at hand is one over all hosts: not so before the first, nor after a server had us. */
   #isWhole = false;
 
@@ -97,13 +106,18 @@ export class Dialer {
     return [...this.#failed, { host, address, error }];
   }
 
-  /** All addresses should have had their turn well before the session is in danger. */
+  /**
+   * All addresses should have had their turn well before the session is in danger. Once its link is lost,
+   * a silent address gets no more than its share of what is left.
+   */
   get attemptTimeoutMs(): number {
-    const { attemptTimeoutMs, sessionTimeoutMs, hosts } = this.#options;
-    if (attemptTimeoutMs !== undefined) return attemptTimeoutMs;
+    const { attemptTimeoutMs, sessionTimeoutMs, hosts, saving } = this.#options;
     const counts = hosts.map((host) => this.#known.get(hostText(host)) ?? 1);
     const addresses = counts.reduce((sum, one) => sum + one, 0);
-    return Math.max(100, sessionTimeoutMs / (addresses + 1));
+    const limitMs = attemptTimeoutMs ?? Math.max(attemptMinMs, sessionTimeoutMs / (addresses + 1));
+    const leftMs = saving?.()?.leftMs;
+    if (leftMs === undefined) return limitMs;
+    return Math.min(limitMs, Math.max(attemptMinMs, leftMs / addresses));
   }
 
   /** The next server that takes a connection. Rejects when the rounds are used up or `signal` aborts. */
@@ -139,6 +153,7 @@ export class Dialer {
     this.#asked = undefined;
     this.#failed = [];
     this.#rounds = 0;
+    this.#waitLeftMs = 0;
     this.#isWhole = false;
     this.#backoff.reset();
   }
@@ -202,14 +217,31 @@ export class Dialer {
 
   async #newRound(signal: AbortSignal): Promise<void> {
     if (this.#isWhole && this.#failed.length > 0) {
-      this.#rounds += 1;
-      if (this.#rounds >= this.#options.roundsMax) {
-        throw new ConnectError(`no server took us in, in ${this.#rounds} rounds`, this.#failed);
-      }
-      await this.#wait(this.#backoff.next(), signal);
+      if (this.#waitLeftMs <= 0) this.#endRound();
+      await this.#wait(this.#nextWaitMs(), signal);
     }
     this.#isWhole = true;
     this.#hosts = shuffled(this.#options.hosts, this.#random);
+  }
+
+  #endRound(): void {
+    this.#rounds += 1;
+    if (this.#rounds >= this.#options.roundsMax) {
+      throw new ConnectError(`no server took us in, in ${this.#rounds} rounds`, this.#failed);
+    }
+    this.#waitLeftMs = this.#backoff.next();
+  }
+
+  /**
+   * All of the wait after a round; or, to save a session, a piece of it, with another try behind it. Such
+   * tries do not count as rounds: a client that may make ten does not give up sooner for them.
+   */
+  #nextWaitMs(): number {
+    const saving = this.#options.saving?.();
+    const pieceMs = saving ? savingWaitMs(saving) * (0.5 + 0.5 * this.#random()) : Infinity;
+    const waitMs = Math.min(this.#waitLeftMs, pieceMs);
+    this.#waitLeftMs -= waitMs;
+    return waitMs;
   }
 
   #wait(delayMs: number, signal: AbortSignal): Promise<void> {

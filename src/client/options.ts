@@ -27,7 +27,10 @@ export interface ClientOptions {
   readonly attemptTimeoutMs?: number;
   /** Rounds over all hosts before a client that finds no server gives up for good. No limit. */
   readonly connectRoundsMax?: number;
-  /** The wait after a round in which no server answered: from `firstMs`, doubling, up to `maxMs`. */
+  /**
+   * The wait after a round in which no server answered: from `firstMs`, doubling, up to `maxMs`. While a session
+   * may still be saved the client tries more often: at least every second, and every tenth of the timeout.
+   */
   readonly backoff?: { readonly firstMs?: number; readonly maxMs?: number };
   /** Options of `tls.connect`. Given at all, the link is TLS, and certificate and name are verified. */
   readonly tls?: TlsOptions;

@@ -2,13 +2,15 @@
  * Looks for a server with a quorum while one without has us.
  *
  * A read-only server keeps its clients for as long as its link lasts, so they have to look around
- * themselves: each host in turn is asked `isro`, first soon and then ever more seldom.
+ * themselves: each host in turn is asked `isro`, first soon and then ever more seldom. As long as the
+ * session may still be saved by a server with a quorum, the waits stay short against what is left of it.
  */
 
 import net from 'node:net';
 import tls from 'node:tls';
 import { Backoff, type Clock, type Timer } from '../support/index.ts';
 import type { Host } from './connection-string.ts';
+import { type SavingTime, savingWaitMs } from './saving-wait.ts';
 import type { TlsOptions } from './transport.ts';
 
 export interface SearchOptions {
@@ -16,6 +18,8 @@ export interface SearchOptions {
   readonly tls?: TlsOptions | undefined;
   readonly clock: Clock;
   readonly limitMs: number;
+  /** What is left of the session that only a server with a quorum can save. Undefined: nothing. */
+  readonly saving: () => SavingTime | undefined;
   /** Told once, when one is found. The search is over then. */
   readonly onFound: (host: Host) => void;
 }
@@ -45,7 +49,10 @@ export class ReadWriteSearch {
 
   #schedule(): void {
     if (this.#isOver) return;
-    this.#timer = this.#options.clock.after(this.#backoff.next(), () => this.#ask());
+    const { clock, saving } = this.#options;
+    const left = saving();
+    const longestMs = left ? savingWaitMs(left) : Number.POSITIVE_INFINITY;
+    this.#timer = clock.after(Math.min(this.#backoff.next(), longestMs), () => this.#ask());
   }
 
   #ask(): void {

@@ -91,6 +91,8 @@ interface Script {
   readonly onHello?: (peer: Peer) => void;
   readonly onAsked?: (peer: Peer, asked: Asked) => void;
   readonly onData?: (bytes: number) => void;
+  /** Answers `isro`. "ro" by default. */
+  readonly onIsro?: () => 'ro' | 'rw';
 }
 
 async function serve(script: Script = {}) {
@@ -115,7 +117,7 @@ async function serve(script: Script = {}) {
     socket.on('error', () => {});
     socket.on('data', (chunk) => {
       script.onData?.(chunk.length);
-      if (chunk.toString() === 'isro') socket.end('ro');
+      if (chunk.toString() === 'isro') socket.end(script.onIsro?.() ?? 'ro');
       else splitter.push(chunk);
     });
   });
@@ -180,10 +182,53 @@ test('a quiet link is pinged after a third of the timeout, and given up after tw
   expect(await suspended).toBe('suspended');
 });
 
+/** Moves the clock from timer to timer, no further than `untilMs`, and lets the sockets work in between. */
+async function passTime(clock: ManualClock, untilMs: number): Promise<void> {
+  for (;;) {
+    // What the sockets bring may set timers: it is all there before time goes on.
+    for (let turn = 0; turn < 50; turn++) await new Promise((resolve) => setImmediate(resolve));
+    const dueMs = clock.nextDueMs ?? Number.POSITIVE_INFINITY;
+    const stepMs = Math.min(dueMs, untilMs) - clock.nowMs();
+    if (stepMs <= 0 && dueMs > untilMs) return;
+    clock.advance(Math.max(0, stepMs));
+  }
+}
+
+test.each([0.1, 0.3, 0.5, 0.8, 0.95, 0.99])(
+  'a server that is back after %d of the timeout has the session again',
+  async (share) => {
+    const clock = new ManualClock();
+    let isAway = false;
+    const server = await serve({
+      onHello: (peer) => (isAway ? peer.socket.destroy() : peer.welcome()),
+      onAsked: (peer, { op }) => op === 'ping' && peer.reply(specialXids.ping),
+    });
+    const it = await connected(server.address, clock, { random: () => 1 - 2 ** -40 });
+    letGo(server);
+    const ours = it.sessionSignal;
+    const suspended = nextState(it);
+    isAway = true;
+    (await server.peer()).socket.destroy();
+    await suspended;
+
+    await passTime(clock, 9_000 * share);
+    isAway = false;
+    await passTime(clock, 8_999);
+
+    await expect.poll(() => it.state.name).toBe('connected');
+    expect(it.sessionSignal).toBe(ours);
+    expect(ours.aborted).toBe(false);
+  },
+);
+
 test('with nobody to answer, the session is over at its deadline to the millisecond', async () => {
   const clock = new ManualClock();
-  const server = await serve({ onHello: (peer) => peer.welcome() });
-  const it = await connected(server.address, clock, { backoff: { firstMs: 1e6, maxMs: 1e6 } });
+  let isAway = false;
+  const server = await serve({
+    onHello: (peer) => (isAway ? peer.socket.destroy() : peer.welcome()),
+  });
+  const it = await connected(server.address, clock);
+  isAway = true;
   letGo(server);
   const { signal } = { signal: it.sessionSignal };
   const [peer] = server.peers;
@@ -193,7 +238,7 @@ test('with nobody to answer, the session is over at its deadline to the millisec
   const waiting = it.get('/a');
   waiting.catch(() => {});
 
-  clock.advance(8_999.999);
+  await passTime(clock, 8_999.999);
   expect([it.state.name, signal.aborted]).toEqual(['suspended', false]);
   clock.advance(0.001);
 
@@ -455,6 +500,36 @@ test('answers of a server without a quorum do not say that the session is alive,
   clock.advance(9_000);
   expect(it.state.name).toBe('expired');
   expect(it.sessionSignal.aborted).toBe(true);
+});
+
+test('a read-only server is left for one with a quorum in the last moments of the session too', async () => {
+  const clock = new ManualClock();
+  const askedMs: number[] = [];
+  const server = await serve({
+    onHello: (peer) => peer.welcome({ readOnly: server.peers.length === 2 }),
+    onAsked: (peer, { op, xid }) => {
+      if (op === 'ping') peer.reply(specialXids.ping);
+      if (op === 'exists') peer.reply(xid, wireOf('NO_NODE'));
+    },
+    onIsro: () => {
+      askedMs.push(clock.nowMs());
+      return clock.nowMs() >= 8_500 ? 'rw' : 'ro';
+    },
+  });
+  const it = await connected(server.address, clock, { readOnly: true });
+  letGo(server);
+  await it.exists('/a');
+  const ours = it.sessionSignal;
+  (await server.peer()).socket.destroy();
+  await expect.poll(() => it.state).toMatchObject({ name: 'connected', readOnly: true });
+
+  await passTime(clock, 8_999);
+
+  await expect.poll(() => it.state).toMatchObject({ name: 'connected', readOnly: false });
+  expect(it.sessionSignal).toBe(ours);
+  expect(ours.aborted).toBe(false);
+  const waitsMs = askedMs.map((ms, i) => ms - (askedMs[i - 1] ?? 0));
+  expect(Math.max(...waitsMs)).toBeLessThanOrEqual(900);
 });
 
 test('a session that is back with a quorum in time goes on, with the same signal', async () => {

@@ -18,6 +18,7 @@ import { Conversation } from './conversation.ts';
 import { ConnectError, Dialer, type DialerOptions } from './dialer.ts';
 import { hello, negotiate, type Patience } from './handshake.ts';
 import { ReadWriteSearch } from './read-write-search.ts';
+import type { SavingTime } from './saving-wait.ts';
 import { SeenZxid } from './seen-zxid.ts';
 import {
   type Identity,
@@ -31,7 +32,7 @@ import type { Transport } from './transport.ts';
 import type { Listener, WatchEvent, Watches } from './watches.ts';
 
 export interface SessionOptions {
-  readonly dialer: Omit<DialerOptions, 'clock'>;
+  readonly dialer: Omit<DialerOptions, 'clock' | 'saving'>;
   readonly sessionTimeoutMs: number;
   readonly allowReadOnly: boolean;
   readonly requestBytesMax: number;
@@ -92,7 +93,8 @@ export class Session {
     this.#clock = options.clock;
     this.#logger = options.logger;
     this.#calls = new Calls(options);
-    this.#dialer = new Dialer({ ...options.dialer, clock: options.clock });
+    const saving = () => this.#savingTime;
+    this.#dialer = new Dialer({ ...options.dialer, clock: options.clock, saving });
     this.watches = watches;
     this.#auth = auth;
     if (options.identity) {
@@ -344,6 +346,7 @@ export class Session {
       tls: dialer.tls,
       clock,
       limitMs: this.#dialer.attemptTimeoutMs,
+      saving: () => this.#readOnlySavingTime,
       onFound: (host) => {
         this.#dialer.prefer(host);
         transport.close(new Error(`${hostText(host)} has a quorum; going there`));
@@ -424,6 +427,21 @@ export class Session {
       this.#checkClock();
       this.#schedule();
     });
+  }
+
+  /** What is left to save the session by another link. */
+  get #savingTime(): SavingTime | undefined {
+    const state = this.#state;
+    if (state.name !== 'suspended') return undefined;
+    const leftMs = state.deadlineMs - this.#clock.nowMs();
+    return { leftMs, timeoutMs: state.identity.timeoutMs };
+  }
+
+  /** The same while a read-only server has us, whose answers save nothing. */
+  get #readOnlySavingTime(): SavingTime | undefined {
+    const { timeoutMs } = this.#identity ?? {};
+    const leftMs = this.#oursUntilMs - this.#clock.nowMs();
+    return timeoutMs !== undefined && Number.isFinite(leftMs) ? { leftMs, timeoutMs } : undefined;
   }
 
   get #identity(): Identity | undefined {
