@@ -10,7 +10,11 @@ import type { QuarantineReason } from './event-time.ts';
 import type { Lane } from './lane.ts';
 import type { StoredLimit } from './layout.ts';
 
-export interface AlignedBatch extends PartitionId {
+/**
+ * Records of one partition, up to the group's limit. Iterating over the batch looks at the clock before each
+ * record and throws the signal's reason instead of a record that another member may be working on.
+ */
+export interface AlignedBatch extends PartitionId, Iterable<KafkaRecord> {
   /** In the order of their offsets. At least one. */
   readonly records: readonly KafkaRecord[];
   /** When each happened; null where that is not known, and the policy is to deliver. */
@@ -18,7 +22,10 @@ export interface AlignedBatch extends PartitionId {
   readonly nextOffset: bigint;
   /** Of the ownership: grows from owner to owner of the partition. */
   readonly epoch: bigint;
-  /** Aborts from the moment on from which somebody else may read the partition. */
+  /**
+   * Aborts from the moment at which another member may read the partition. Looks at the clock whenever it is
+   * asked: ask it before each side effect.
+   */
   readonly signal: AbortSignal;
   /** It was worked off. False when the partition was lost meanwhile: then somebody does it again. */
   done(): Promise<boolean>;

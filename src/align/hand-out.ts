@@ -6,7 +6,7 @@
  * out while the session is in doubt, nor after the end.
  */
 
-import { type Clock, type Deferred, deferred, type Timer } from '../support/index.ts';
+import { type Clock, type Deferred, deferred, type Timer, whileHeld } from '../support/index.ts';
 import type { AlignedBatch } from './aligned.ts';
 import type { Lane } from './lane.ts';
 import type { Handed } from './lane-options.ts';
@@ -57,6 +57,11 @@ export class HandOut {
   loop(): AsyncIterableIterator<AlignedBatch> {
     const out = new Map<Handed, Lane>();
     let pending: Waiter | undefined;
+    let last: readonly [Lane, Handed] | undefined;
+    const giveBack = (lane: Lane, handed: Handed) => {
+      out.delete(handed);
+      lane.giveBack(handed);
+    };
     const loop: AsyncIterableIterator<AlignedBatch> = {
       [Symbol.asyncIterator]: () => loop,
       next: () => {
@@ -67,18 +72,25 @@ export class HandOut {
         }
         const waiter: Waiter = {
           result: deferred(),
-          take: (lane, handed) => void out.set(handed, lane),
+          take: (lane, handed) => {
+            out.set(handed, lane);
+            last = [lane, handed];
+          },
         };
         pending = waiter;
         this.#waiters.add(waiter);
         this.match();
-        return waiter.result.promise;
+        return waiter.result.promise.then((result) => {
+          // Time may have passed since it was handed out, if the process was stopped or busy meanwhile.
+          if (result.done || !result.value.signal.aborted) return result;
+          if (last !== undefined) giveBack(...last);
+          return loop.next();
+        });
       },
       // The loop was left by break or an error: what is not done comes again.
       return: async () => {
         if (pending !== undefined && this.#waiters.delete(pending)) pending.result.resolve(over);
-        for (const [handed, lane] of out) lane.giveBack(handed);
-        out.clear();
+        for (const [handed, lane] of out) giveBack(lane, handed);
         return over;
       },
     };
@@ -126,10 +138,8 @@ export class HandOut {
       ...handed,
       epoch,
       signal,
-      done: async () => {
-        void this.#client.state; // makes the client look at its clock: a session that is over ends here
-        return lane.finish(handed);
-      },
+      [Symbol.iterator]: () => whileHeld(handed.records, signal),
+      done: async () => lane.finish(handed),
     };
   }
 

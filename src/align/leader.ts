@@ -23,7 +23,7 @@
 
 import { MultiError } from '../client/index.ts';
 import { NotHeldError, type Term } from '../recipes/index.ts';
-import { Backoff, deferred, pause, Wakeup } from '../support/index.ts';
+import { Backoff, deferred, HeldSignal, pause, Wakeup } from '../support/index.ts';
 import { type Decision, GroupClock, type PartitionReport } from './group-clock.ts';
 import { parseMember, parseRule, type StoredCut } from './layout.ts';
 import type { LeaderOptions, LeaderStep, OuterLimit } from './leader-options.ts';
@@ -39,7 +39,7 @@ export class Leader {
   readonly #options: LeaderOptions;
   readonly #bell = new Wakeup();
   readonly #backoff: Backoff;
-  readonly #stop = new AbortController();
+  readonly #stop = new HeldSignal(() => void this.#term.isLeading);
   /** Member nodes, by name: when each was made. */
   readonly #members = new Map<string, bigint>();
   /** What each of them said last. */
@@ -102,7 +102,7 @@ export class Leader {
   }
 
   get #isOver(): boolean {
-    return this.#term.signal.aborted || this.#stop.signal.aborted;
+    return this.#term.signal.aborted || this.#stop.isAborted;
   }
 
   async #step(step: LeaderStep): Promise<void> {

@@ -16,7 +16,7 @@ export interface Period {
   readonly offsets: ReadonlyMap<string, bigint>;
   /** Of the leader's term: a sink can refuse a call with a lower one than it has seen. */
   readonly epoch: bigint;
-  /** Aborts when this leader's term ends: the next one will call again. */
+  /** Aborts when this leader's term ends: the next one will call again. Looks at the clock when asked. */
   readonly signal: AbortSignal;
 }
 

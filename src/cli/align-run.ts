@@ -92,7 +92,8 @@ async function runWith(
     }),
     onQuarantine: (id, record, reason) => {
       output.tell(`${keyOf(id)} offset ${record.offset}: its time cannot be believed (${reason})`);
-      sink.quarantine(id, record, stillOurs(client, client.sessionSignal));
+      const { sessionSignal } = client;
+      sink.quarantine(id, record, () => !sessionSignal.aborted);
     },
     signal,
   });
@@ -105,7 +106,7 @@ async function runWith(
   try {
     // To a disk several partitions can write at once; a reader of standard output is one.
     const loops = isFolder ? writersAtOnce : 1;
-    const each = Array.from({ length: loops }, () => consume(context, client, runner, sink));
+    const each = Array.from({ length: loops }, () => consume(context, runner, sink));
     await Promise.all(each);
     signal.throwIfAborted();
     if (isFolder) await called(client, group, signal);
@@ -150,14 +151,9 @@ function tellStart(context: Context, group: string, input: AlignInput, periodMs:
   context.output.tell(`${group}: ${what}, ${formatDuration(periodMs)} at a time`);
 }
 
-async function consume(
-  context: Context,
-  client: Client,
-  runner: Aligner,
-  sink: Sink,
-): Promise<void> {
+async function consume(context: Context, runner: Aligner, sink: Sink): Promise<void> {
   for await (const batch of runner) {
-    const isOurs = stillOurs(client, batch.signal);
+    const isOurs = () => !batch.signal.aborted;
     if (!isOurs()) continue;
     try {
       await sink.write(batch, isOurs);
@@ -168,14 +164,6 @@ async function consume(
     await batch.done();
     tellProgress(context, runner);
   }
-}
-
-/** Whether what `signal` stands for is not over, by the clock and not by what was heard so far. */
-function stillOurs(client: Client, signal: AbortSignal): () => boolean {
-  return () => {
-    void client.state; // looks at the clock: a session that is over ends here
-    return !signal.aborted;
-  };
 }
 
 function tellProgress({ output }: Context, runner: Aligner): void {

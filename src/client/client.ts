@@ -151,8 +151,9 @@ export class Client extends EventEmitter<ClientEvents> {
   }
 
   /**
-   * Aborts at the moment from which the current session may be over, and with it what it holds. The next
-   * session has another.
+   * Aborts at the moment from which the current session may be over, and with it what it holds. `aborted` and
+   * `throwIfAborted()` look at the clock first, also in a signal that was kept or passed on. The next session
+   * has another signal.
    */
   get sessionSignal(): AbortSignal {
     return this.#core.session.signal;

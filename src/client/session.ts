@@ -7,10 +7,9 @@
  * having looked at the clock, so after a pause of the process nobody acts on what may be over.
  */
 
-import { setMaxListeners } from 'node:events';
 import type { Infer } from '../jute/index.ts';
 import { type ConnectResponse, isZkError, passwordBytes, ZkError } from '../protocol/index.ts';
-import { type Clock, deferred, type Logger, type Timer } from '../support/index.ts';
+import { type Clock, deferred, HeldSignal, type Logger, type Timer } from '../support/index.ts';
 import type { AuthInfo, SaslMechanism } from './auth.ts';
 import { type Call, Calls } from './calls.ts';
 import { hostText } from './connection-string.ts';
@@ -66,7 +65,7 @@ export class Session {
   readonly #ended = deferred();
   readonly #seen = new SeenZxid();
   /** Aborts with the life, or before it where the session may be over and a read-only server has us. */
-  #held = heldByMany();
+  #held = this.#newHeld();
   /**
    * Until when the session is ours for certain. A server without a quorum answers for itself alone, so its
    * answers keep the link and not this. No limit before a server with a quorum ever had us.
@@ -112,7 +111,7 @@ export class Session {
     return this.#state;
   }
 
-  /** Aborts at the moment from which the session may be over. */
+  /** Aborts at the moment from which the session may be over. Looks at the clock whenever it is asked. */
   get signal(): AbortSignal {
     this.#checkClock();
     return this.#held.signal;
@@ -444,6 +443,10 @@ export class Session {
     return timeoutMs !== undefined && Number.isFinite(leftMs) ? { leftMs, timeoutMs } : undefined;
   }
 
+  #newHeld(): HeldSignal {
+    return new HeldSignal(() => this.#checkClock());
+  }
+
   get #identity(): Identity | undefined {
     const state = this.#state;
     return state.name === 'connected' || state.name === 'suspended' ? state.identity : undefined;
@@ -458,7 +461,7 @@ export class Session {
     this.#state = state;
     if (state.name === 'connected' && !state.readOnly) {
       this.#oursUntilMs = state.deadlineMs;
-      if (this.#held.signal.aborted) this.#held = heldByMany();
+      if (this.#held.isAborted) this.#held = this.#newHeld();
     }
     if (isFinal(state)) this.#endLife();
     if (state.name !== previous.name || event.type === 'welcomed') {
@@ -476,11 +479,4 @@ export class Session {
     this.#calls.sessionEnded(code, error.cause, this.#endDetail());
     this.#conversation?.transport.closeGently(error);
   }
-}
-
-/** Any number may listen to it. */
-function heldByMany(): AbortController {
-  const controller = new AbortController();
-  setMaxListeners(0, controller.signal);
-  return controller;
 }

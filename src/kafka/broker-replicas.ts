@@ -15,7 +15,7 @@
  */
 
 import { type Client, isZkError, type WatchStream } from '../client/index.ts';
-import { Backoff, type Clock, deferred, pause, systemClock } from '../support/index.ts';
+import { Backoff, type Clock, deferred, HeldSignal, pause, systemClock } from '../support/index.ts';
 import type { FollowerRole, LeaderRole, ReplicaService } from './broker-roles.ts';
 import type { KnownState } from './controller-context.ts';
 import { changeIsr, FencedError, type IsrNotifier } from './isr.ts';
@@ -37,13 +37,13 @@ export interface ReplicasOptions {
 
 interface Held {
   role: LeaderRole | FollowerRole;
-  readonly end: AbortController;
+  readonly end: HeldSignal;
   known: KnownState;
   replicas: readonly number[];
 }
 
 /** What of a role is as it is when it is asked for. */
-type Late = 'signal' | 'replicas';
+type Late = 'replicas';
 
 const callTriesMax = 5;
 /** So many states of a topic are read at a time. */
@@ -251,20 +251,13 @@ export class BrokerReplicas {
     held?.end.abort(new FencedError(`epoch ${state.leaderEpoch} has begun`));
     this.#held.get(at.topic)?.delete(at.partition);
 
-    const end = new AbortController();
-    const base = { ...at, topicId, ...epochsOf(state), brokerEpoch: epoch };
+    const end = new HeldSignal(() => void this.#client.state);
+    const { signal } = end;
+    const base = { ...at, topicId, ...epochsOf(state), brokerEpoch: epoch, signal };
     const entry = { known, end, replicas: set.replicas } as Held;
-    const signal = () => {
-      void this.#client.state; // looks at the clock: a process that was stopped has missed its timers
-      return end.signal;
-    };
     entry.role = leads
-      ? this.#leader({ ...base, kind: 'leader', isRecovering: state.isRecovering }, signal, entry)
-      : followerRole(
-          { ...base, kind: 'follower', leader: state.leader, leaderBroker },
-          signal,
-          entry,
-        );
+      ? this.#leader({ ...base, kind: 'leader', isRecovering: state.isRecovering }, entry)
+      : followerRole({ ...base, kind: 'follower', leader: state.leader, leaderBroker }, entry);
     const all = this.#held.get(at.topic) ?? new Map<number, Held>();
     this.#held.set(at.topic, all.set(at.partition, entry));
     try {
@@ -277,19 +270,12 @@ export class BrokerReplicas {
     }
   }
 
-  #leader(
-    base: Omit<LeaderRole, 'isr' | 'changeIsr' | Late>,
-    signal: () => AbortSignal,
-    entry: Held,
-  ): LeaderRole {
+  #leader(base: Omit<LeaderRole, 'isr' | 'changeIsr' | Late>, entry: Held): LeaderRole {
     const { notifier } = this.#options;
     const client = this.#client;
     let last: Promise<unknown> = Promise.resolve();
     return {
       ...base,
-      get signal() {
-        return signal();
-      },
       get replicas() {
         return entry.replicas;
       },
@@ -299,7 +285,7 @@ export class BrokerReplicas {
       changeIsr(isr) {
         // One after the other: each stands on the version that the one before left.
         const change = last.then(async () => {
-          signal().throwIfAborted();
+          base.signal.throwIfAborted();
           entry.known = await changeIsr(client, base, entry.known, checkIsr(entry, isr));
           notifier.add(base);
         });
@@ -373,16 +359,9 @@ export class BrokerReplicas {
   }
 }
 
-function followerRole(
-  base: Omit<FollowerRole, Late>,
-  signal: () => AbortSignal,
-  entry: Held,
-): FollowerRole {
+function followerRole(base: Omit<FollowerRole, Late>, entry: Held): FollowerRole {
   return {
     ...base,
-    get signal() {
-      return signal();
-    },
     get replicas() {
       return entry.replicas;
     },

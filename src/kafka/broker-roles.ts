@@ -20,7 +20,7 @@ export interface ReplicaRole {
   readonly controllerEpoch: number;
   /** The czxid of the registration under which this role was given. */
   readonly brokerEpoch: bigint;
-  /** Looking at it looks at the clock: true also in a process that was stopped and has just gone on. */
+  /** Looks at the clock whenever it is asked, so it is right in a process that was stopped and goes on. */
   readonly signal: AbortSignal;
 }
 

@@ -6,7 +6,7 @@ import type { LayoutProblem } from './layout.ts';
 import type { OffsetCommitter } from './offsets.ts';
 import type { NotOwnerReason, OwnedPartition } from './owned-partition.ts';
 import type { PartitionId } from './partition.ts';
-import type { RecordBatch, RecordSource } from './reader.ts';
+import type { KafkaRecord, RecordBatch, RecordSource } from './reader.ts';
 
 export interface ConsumerOptions extends GroupMemberOptions {
   readonly source: RecordSource;
@@ -20,12 +20,19 @@ export interface ConsumerOptions extends GroupMemberOptions {
   readonly doubtShare?: number;
 }
 
-export interface ConsumerBatch extends RecordBatch {
+/**
+ * Records of one partition. Iterating over the batch looks at the clock before each record and throws a
+ * NotOwnerError instead of a record that another member may be working on.
+ */
+export interface ConsumerBatch extends RecordBatch, Iterable<KafkaRecord> {
   /** `consumerId-number`. */
   readonly thread: string;
   /** Grows from owner to owner of a partition: what a sink can refuse a stale writer by. */
   readonly epoch: bigint;
-  /** Aborts from the moment on from which somebody else may read the partition. */
+  /**
+   * Aborts from the moment at which another member may read the partition. Looks at the clock whenever it is
+   * asked: ask it before each side effect.
+   */
   readonly signal: AbortSignal;
   /** Aborts when another member waits for the partition: finish soon. */
   readonly leaving: AbortSignal;

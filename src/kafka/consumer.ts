@@ -26,6 +26,7 @@ import {
   deferred,
   systemClock,
   type Timer,
+  whileHeld,
 } from '../support/index.ts';
 import { PartitionFlow } from './consumer-flow.ts';
 import type {
@@ -182,7 +183,13 @@ export class Consumer extends EventEmitter<ConsumerEvents> {
         pending = waiter;
         this.#waiters.add(waiter);
         this.#match();
-        return waiter.result.promise;
+        return waiter.result.promise.then((result) => {
+          // Time may have passed since it was handed out, if the process was stopped or busy meanwhile.
+          if (result.done || !result.value.signal.aborted) return result;
+          current?.flow.giveBack(current.raw);
+          current = undefined;
+          return loop.next();
+        });
       },
       return: async () => {
         if (pending !== undefined && this.#waiters.delete(pending)) pending.result.resolve(done);
@@ -224,6 +231,7 @@ export class Consumer extends EventEmitter<ConsumerEvents> {
         epoch: owned.epoch,
         signal: owned.signal,
         leaving: owned.leaving,
+        [Symbol.iterator]: () => whileHeld(raw.records, owned.signal),
         commit: async () => {
           await this.#store.commit([{ owned, offset: raw.nextOffset }]);
           flow.finish(raw);

@@ -26,6 +26,7 @@ import {
   Backoff,
   type Clock,
   checkOptions,
+  HeldSignal,
   onAbort,
   silentLogger,
   systemClock,
@@ -89,7 +90,7 @@ export class Controller extends EventEmitter<ControllerEvents> {
   readonly #watches: OneShotWatches;
   readonly #backoff = new Backoff({ firstMs: 100, maxMs: 10_000 });
   #state: ControllerState = { name: 'stopped' };
-  #term: { readonly run: ControllerTerm; readonly end: AbortController } | undefined;
+  #term: { readonly run: ControllerTerm; readonly end: HeldSignal } | undefined;
   #stopHearing: () => void = () => {};
   #balancing: Timer | undefined;
   #again: Timer | undefined;
@@ -274,7 +275,7 @@ export class Controller extends EventEmitter<ControllerEvents> {
   }
 
   async #begin({ epoch, epochVersion }: { epoch: number; epochVersion: number }): Promise<void> {
-    const end = new AbortController();
+    const end = new HeldSignal(() => void this.#client.state);
     const term: Term = {
       brokerId: this.#options.brokerId,
       epoch,
@@ -285,7 +286,7 @@ export class Controller extends EventEmitter<ControllerEvents> {
     const options: TermOptions = { deleteTopics, uncleanElection, topicIds, onProblem: this.#tell };
     const run = new ControllerTerm(this.#client, term, options, (key, work) => {
       this.#turns.put(key, async () => {
-        if (end.signal.aborted) return;
+        if (end.isAborted) return;
         await work().catch((error) => this.#failed(error));
       });
     });
@@ -293,7 +294,7 @@ export class Controller extends EventEmitter<ControllerEvents> {
     if (this.#closing) return; // whoever closes waits for us, and gives up what was won
     this.#logger.info({ epoch, brokerId: term.brokerId }, 'elected controller');
     await run.failover();
-    if (end.signal.aborted) return;
+    if (end.isAborted) return;
     this.#backoff.reset();
     this.#move({ name: 'active', epoch });
     const { autoBalance = true } = this.#options;

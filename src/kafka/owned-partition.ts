@@ -8,7 +8,7 @@
  * owner of a partition to the next, so whatever is written to elsewhere can refuse who was before.
  */
 
-import { setMaxListeners } from 'node:events';
+import { HeldSignal } from '../support/index.ts';
 import type { PartitionId } from './partition.ts';
 
 export type NotOwnerReason =
@@ -57,6 +57,8 @@ export interface OwnedInput extends PartitionId {
   readonly sessionId: bigint;
   readonly sinceMs: number;
   readonly stored: StoredOffset | null;
+  /** Makes the client look at its clock: a session that is over ends here. */
+  readonly look: () => void;
 }
 
 export class OwnedPartition implements PartitionId {
@@ -69,8 +71,9 @@ export class OwnedPartition implements PartitionId {
   readonly sessionId: bigint;
   /** Calendar time of the claim. */
   readonly sinceMs: number;
-  readonly #ended = new AbortController();
-  readonly #leaving = new AbortController();
+  readonly #look: () => void;
+  readonly #ended: HeldSignal;
+  readonly #leaving: HeldSignal;
   #state: 'held' | 'releasing' | 'ended' = 'held';
   /** The thread that reads it, as in the owner node, and that node's version. */
   thread: string;
@@ -88,14 +91,21 @@ export class OwnedPartition implements PartitionId {
     this.thread = input.thread;
     this.version = input.version;
     this.stored = input.stored;
-    setMaxListeners(0, this.#ended.signal, this.#leaving.signal);
+    this.#look = input.look;
+    this.#ended = new HeldSignal(input.look);
+    this.#leaving = new HeldSignal(input.look);
   }
 
+  /** Looks at the clock first, as the signals do. */
   get state(): 'held' | 'releasing' | 'ended' {
+    this.#look();
     return this.#state;
   }
 
-  /** Aborts with a NotOwnerError from the moment on from which somebody else may read it. */
+  /**
+   * Aborts with a NotOwnerError from the moment at which another member may read the partition. `aborted` and
+   * `throwIfAborted()` look at the clock first, also in a signal that was kept or passed on.
+   */
   get signal(): AbortSignal {
     return this.#ended.signal;
   }

@@ -126,6 +126,7 @@ export class Ownership {
         sessionId,
         sinceMs: this.#options.wallMs(),
         stored: known,
+        look: () => void this.#client.state,
       });
       return { owned };
     }

@@ -5,26 +5,21 @@
  * lost the set is, but the others stay on the server until `release`.
  */
 
-import { setMaxListeners } from 'node:events';
 import type { CallOptions, Client, MultiOp, ResultsOf } from '../client/index.ts';
-import { onAbort } from '../support/index.ts';
+import { HeldSignal } from '../support/index.ts';
 import { type Grant, guarded } from './grant.ts';
 
 export class GrantSet {
   /** In the order in which they were taken. */
   readonly grants: readonly Grant[];
   readonly #client: Client;
-  readonly #held = new AbortController();
+  readonly #held = new HeldSignal(() => void this.isHeld);
   readonly #stopHearing: readonly (() => void)[];
 
   constructor(client: Client, grants: readonly Grant[]) {
     this.#client = client;
     this.grants = grants;
-    setMaxListeners(0, this.#held.signal);
-    this.#stopHearing = grants.map(({ signal }) => {
-      if (signal.aborted) this.#end(signal.reason);
-      return onAbort(signal, () => this.#end(signal.reason));
-    });
+    this.#stopHearing = grants.map((grant) => grant.onEnd((why) => this.#held.abort(why)));
   }
 
   /** One for each grant, in their order. What one lock guards is written under that lock's own token. */
@@ -32,9 +27,8 @@ export class GrantSet {
     return this.grants.map(({ fencingToken }) => fencingToken);
   }
 
-  /** Aborts with the first of its grants that ends. */
+  /** Aborts with the first of its grants that ends. Looks at the clock whenever it is asked. */
   get signal(): AbortSignal {
-    for (const grant of this.grants) void grant.signal; // each looks at the clock
     return this.#held.signal;
   }
 
@@ -59,7 +53,7 @@ export class GrantSet {
   async release(): Promise<void> {
     for (const stop of this.#stopHearing) stop();
     const all = [...this.grants].reverse().map((grant) => grant.release());
-    this.#end(this.grants[0]?.signal.reason);
+    this.#held.abort(this.grants[0] && reasonOf(this.grants[0]));
     const failed = (await Promise.allSettled(all)).find((one) => one.status === 'rejected');
     if (failed !== undefined) throw failed.reason;
   }
@@ -67,8 +61,13 @@ export class GrantSet {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.release();
   }
+}
 
-  #end(reason: unknown): void {
-    if (!this.#held.signal.aborted) this.#held.abort(reason);
-  }
+/** Why a grant that has ended is not held any more. */
+function reasonOf(grant: Grant): unknown {
+  let reason: unknown;
+  grant.onEnd((why) => {
+    reason = why;
+  });
+  return reason;
 }

@@ -8,7 +8,7 @@
  *
  * What always holds: a grant is held only in the session that owns its node. A link that is lost does not
  * end it; the session's deadline does, on this process's own clock, before any server can have given
- * the place away. Whoever reads `signal` after a pause of the process finds it aborted already.
+ * the place away. The signal looks at the clock whenever it is asked, so it is right after a pause too.
  *
  * What is NOT promised: that work stops in time. A process that is stopped in the middle of a write goes
  * on with that write when it wakes. Only what is written to can refuse it: by the token, or by `guard`.
@@ -26,7 +26,7 @@ import {
   type SessionState,
   type StatView,
 } from '../client/index.ts';
-import { type Deferred, deferred, onAbort } from '../support/index.ts';
+import { type Deferred, deferred, HeldSignal, onAbort } from '../support/index.ts';
 import { watchNode } from './node-watch.ts';
 import { NotHeldError, type NotHeldReason } from './not-held-error.ts';
 
@@ -57,7 +57,7 @@ export class Grant {
   readonly #onLeave: (() => void) | undefined;
   // Made when they are first asked for: many a grant comes and goes without that.
   #stopHearing: (() => void) | undefined;
-  #held: AbortController | undefined;
+  #held: HeldSignal | undefined;
   #revocation: AbortController | undefined;
   #ready: Deferred<void> | undefined;
   #error: NotHeldError | undefined;
@@ -87,11 +87,14 @@ export class Grant {
     else void options.watchAfter.then(this.#watchLater);
   }
 
-  /** Aborts, with a `NotHeldError`, from the moment on from which somebody else may hold it. */
+  /**
+   * Aborts, with a `NotHeldError`, from the moment at which another process may hold it. `aborted` and
+   * `throwIfAborted()` look at the clock first, also in a signal that was kept or passed on.
+   */
   get signal(): AbortSignal {
     this.#hear();
     if (this.#held === undefined) {
-      this.#held = heard();
+      this.#held = new HeldSignal(() => this.#look());
       if (this.#ended !== undefined) this.#held.abort(this.#why);
     }
     return this.#held.signal;
@@ -128,7 +131,8 @@ export class Grant {
   /** Aborts when somebody asks us to let go. It is a request: until `release` it stays ours. */
   get revocation(): AbortSignal {
     if (this.#revocation === undefined) {
-      this.#revocation = heard();
+      this.#revocation = new AbortController();
+      setMaxListeners(0, this.#revocation.signal);
       if (this.#isRevoked) this.#revocation.abort();
     }
     return this.#revocation.signal;
@@ -290,13 +294,6 @@ export class Grant {
     this.#error ??= new NotHeldError(this.path, reason, options);
     return this.#error;
   }
-}
-
-/** Any number may listen to a grant. */
-function heard(): AbortController {
-  const controller = new AbortController();
-  setMaxListeners(0, controller.signal);
-  return controller;
 }
 
 /** What `guard` does, for one grant or for several that must all be held. */

@@ -9,7 +9,7 @@
  * greater for every next owner of the shard: what is written elsewhere carries it.
  */
 
-import { type Clock, onAbort, type Timer } from '../support/index.ts';
+import { type Clock, HeldSignal, onAbort, type Timer } from '../support/index.ts';
 import type { Grant } from './grant.ts';
 
 /** The reason of `holding.signal` when the plan gives the shard to somebody else, or we leave. */
@@ -28,7 +28,7 @@ export class Holding {
   readonly shard: string;
   readonly #grant: Grant;
   readonly #clock: Clock;
-  readonly #over = new AbortController();
+  readonly #over = new HeldSignal(() => void this.#grant.isHeld);
   readonly #stopHearing: () => void;
   readonly #onGone: (holding: Holding) => void;
   #late: Timer | undefined;
@@ -41,7 +41,7 @@ export class Holding {
     this.#onGone = onGone;
     const { signal } = grant;
     const ended = () => {
-      if (!this.#over.signal.aborted) this.#over.abort(signal.reason);
+      this.#over.abort(signal.reason);
       this.#late?.cancel();
       this.#onGone(this);
     };
@@ -58,9 +58,11 @@ export class Holding {
     return this.#grant.path;
   }
 
-  /** Aborts when the shard is to be handed over, or may be somebody else's already. */
+  /**
+   * Aborts when the shard must be handed over, or may belong to another member already. Looks at the clock
+   * whenever it is asked, also in a variable.
+   */
   get signal(): AbortSignal {
-    void this.#grant.isHeld; // looks at the clock first
     return this.#over.signal;
   }
 
@@ -92,7 +94,7 @@ export class Holding {
 
   /** Asks for it back. Whoever has not let go by then loses the node all the same. */
   handOver(withinMs: number): void {
-    if (this.#over.signal.aborted) return;
+    if (this.#over.isAborted) return;
     this.#late = this.#clock.after(withinMs, () => {
       this.release().catch(() => {}); // the plan stands: whoever reconciles next asks again
     });

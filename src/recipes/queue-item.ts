@@ -52,7 +52,7 @@ export class QueueItem {
   readonly parts: readonly (Buffer | null)[];
   /** Which try this is, from 1. */
   readonly tries: number;
-  /** Aborts at the moment from which another may have the item. */
+  /** Aborts at the moment from which another process may have the item. Looks at the clock when asked. */
   readonly signal: AbortSignal;
   readonly claim: Claim;
   readonly #host: ItemHost;

@@ -247,7 +247,9 @@ export class Queue {
   async *[Symbol.asyncIterator](): AsyncGenerator<QueueItem, void, undefined> {
     for (;;) {
       try {
-        yield await this.take();
+        const item = await this.take();
+        // A lost item went back with its session, if the process was stopped or busy meanwhile.
+        if (item.isHeld) yield item;
       } catch (error) {
         if (error === this.#ended.signal.reason && this.#ended.signal.aborted) return;
         throw error;
@@ -275,7 +277,7 @@ export class Queue {
           if (signal.aborted) return null;
           throw error;
         });
-        if (item !== null) await this.#workOn(item, handle, onError);
+        if (item?.isHeld) await this.#workOn(item, handle, onError);
       }
     };
     const ended = await Promise.allSettled(

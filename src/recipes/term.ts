@@ -13,7 +13,7 @@
  */
 
 import type { CallOptions, MultiOp, ResultsOf } from '../client/index.ts';
-import { type Clock, onAbort, type Timer } from '../support/index.ts';
+import { type Clock, HeldSignal, type Timer } from '../support/index.ts';
 import type { Grant } from './grant.ts';
 import { SteppedDownError, type SteppedDownReason } from './stepped-down-error.ts';
 
@@ -24,7 +24,7 @@ export class Term {
   readonly #clock: Clock;
   readonly #graceMs: number;
   readonly #canGuard: boolean;
-  readonly #over = new AbortController();
+  readonly #over = new HeldSignal(() => void this.#grant.isHeld);
   readonly #stopHearing: () => void;
   #grace: Timer | undefined;
   #ending: Promise<void> | undefined;
@@ -35,9 +35,7 @@ export class Term {
     this.#clock = clock;
     this.#graceMs = graceMs;
     this.#canGuard = canGuard;
-    const { signal } = grant;
-    this.#stopHearing = onAbort(signal, () => this.#over.abort(signal.reason));
-    if (signal.aborted) this.#over.abort(signal.reason);
+    this.#stopHearing = grant.onEnd((why) => this.#over.abort(why));
   }
 
   /** The czxid of the node that won: greater in every term than in all before it. */
@@ -53,9 +51,11 @@ export class Term {
     return this.#grant.sessionId;
   }
 
-  /** Aborts from the moment on from which somebody else may lead, or when this leader is to stop. */
+  /**
+   * Aborts from the moment at which another process may lead, or when this leader must stop. `aborted` and
+   * `throwIfAborted()` look at the clock first, also in a signal that was kept or passed on.
+   */
   get signal(): AbortSignal {
-    void this.#grant.isHeld; // looks at the clock first
     return this.#over.signal;
   }
 
@@ -82,7 +82,7 @@ export class Term {
 
   /** Asks the work to stop. The node stays until it has, or until the grace is over. */
   stepDown(reason: SteppedDownReason = 'resigned'): void {
-    if (this.#over.signal.aborted) return;
+    if (this.#over.isAborted) return;
     this.#grace = this.#clock.after(this.#graceMs, () => {
       // A failure is not lost: whoever ends the term asks again, and is told.
       this.#grant.release().catch(() => {});
@@ -97,7 +97,7 @@ export class Term {
   }
 
   async #end(): Promise<void> {
-    if (!this.#over.signal.aborted) this.#over.abort(new SteppedDownError(this.path, 'ended'));
+    if (!this.#over.isAborted) this.#over.abort(new SteppedDownError(this.path, 'ended'));
     this.#grace?.cancel();
     this.#stopHearing();
     await this.#grant.release();

@@ -3,6 +3,7 @@ export { Backoff, type BackoffOptions } from './backoff.ts';
 export { type Clock, delayMaxMs, ManualClock, systemClock, type Timer } from './clock.ts';
 export { Counts } from './counts.ts';
 export { type Deferred, deferred } from './deferred.ts';
+export { HeldSignal, whileHeld } from './held-signal.ts';
 export { type Logger, silentLogger } from './logger.ts';
 export { nearest } from './nearest.ts';
 export { onAbort } from './on-abort.ts';
