@@ -16,7 +16,8 @@ import {
   setRule,
 } from '../../src/align/index.ts';
 import type { ClientOptions } from '../../src/client/index.ts';
-import { NdjsonSource, type TopicDirectory } from '../../src/kafka/index.ts';
+import { NdjsonSource, NotOwnerError, type TopicDirectory } from '../../src/kafka/index.ts';
+import { MovableClock } from '../../src/testing/index.ts';
 import { base, minute, useAlignWorld } from '../align-world.ts';
 import { startZk, type Zk } from '../zk.ts';
 
@@ -296,4 +297,48 @@ test('without a link it goes on up to the limit it knows, and then waits; nothin
   expect(new Set(seen).size).toBe(60);
   await run.close();
   await source.close();
+});
+
+test('a batch whose session ends between the hand-out and the loop comes again, under the next owner', async () => {
+  await partitions(minutesOf(30));
+  await using zk = await startZk();
+  const clock = new MovableClock();
+  const options = { mode: { period: '1h' }, batchRecordsMax: 10, clock } as const;
+  await using member = await world.start(zk, 1, options, { clock, sessionTimeoutMs: 1_000 });
+  const loop = member.run[Symbol.asyncIterator]();
+  const { value: first } = await loop.next();
+  await first!.done();
+
+  const next = loop.next();
+  clock.advance(2_000);
+  const { value: second } = await next;
+
+  expect(second!.signal.aborted).toBe(false);
+  expect(second!.epoch).toBeGreaterThan(first!.epoch);
+  await loop.return!();
+});
+
+test('iterating over an aligned batch throws before the first record after the session', async () => {
+  await partitions(minutesOf(30));
+  await using zk = await startZk();
+  const clock = new MovableClock();
+  await using member = await world.start(
+    zk,
+    1,
+    { mode: { period: '1h' }, clock },
+    { clock, sessionTimeoutMs: 1_000 },
+  );
+  const { value: batch } = await member.run[Symbol.asyncIterator]().next();
+  const seen: string[] = [];
+
+  const work = () => {
+    for (const { value } of batch!) {
+      seen.push(String(value));
+      if (seen.length === 3) clock.advance(2_000);
+    }
+  };
+
+  expect(work).toThrow(NotOwnerError);
+  expect(seen).toEqual(['0:0', '0:1', '0:2']);
+  expect(await batch!.done()).toBe(false);
 });

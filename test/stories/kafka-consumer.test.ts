@@ -12,8 +12,10 @@ import {
   fixedTopics,
   layout08,
   NdjsonSource,
+  NotOwnerError,
   ReaderError,
 } from '../../src/kafka/index.ts';
+import { MovableClock } from '../../src/testing/index.ts';
 import { reached, startZk, type Zk } from '../zk.ts';
 
 const group = 'g';
@@ -489,4 +491,50 @@ test('closed, it leaves nothing behind: no node, no watch, and its loops end', a
   expect(await witness.children(layout08.owners.at({ group, topic: 't' }))).toEqual([]);
   expect(a.client.load.watches).toBe(0);
   expect(a.client.listenerCount('state')).toBe(0);
+});
+
+test('iterating over a batch ends with a NotOwnerError before the first record after the session', async () => {
+  await using zk = await startZk();
+  const clock = new MovableClock();
+  await using a = await consumer(
+    zk,
+    { topics: fixedTopics({ t: 1 }), clock },
+    { clock, sessionTimeoutMs: 1_000 },
+  );
+  const { value: batch } = await a.consumer[Symbol.asyncIterator]().next();
+  const seen: string[] = [];
+
+  const work = () => {
+    for (const { value } of batch!) {
+      seen.push(String(value));
+      if (seen.length === 3) clock.advance(2_000);
+    }
+  };
+
+  expect(work).toThrow(NotOwnerError);
+  expect(seen).toEqual(['0:0', '0:1', '0:2']);
+});
+
+test('a batch whose session ends between the hand-out and the loop comes again, under the next owner', async () => {
+  await using zk = await startZk();
+  const clock = new MovableClock();
+  const topics = fixedTopics({ t: 1 });
+  await using a = await consumer(
+    zk,
+    { topics, clock, autoCommitMs: false },
+    { clock, sessionTimeoutMs: 1_000 },
+  );
+  const loop = a.consumer[Symbol.asyncIterator]();
+  const { value: first } = await loop.next();
+  await first!.commit();
+  await vi.waitFor(() => expect(a.consumer.status().partitions[0]!.position).toBe(20n));
+
+  const next = loop.next();
+  clock.advance(2_000);
+  const { value: second } = await next;
+
+  expect(second!.signal.aborted).toBe(false);
+  expect(second!.epoch).toBeGreaterThan(first!.epoch);
+  expect(second!.records[0]!.offset).toBe(10n);
+  await loop.return!();
 });
