@@ -66,7 +66,7 @@ test('after close a process ends by itself: no socket, timer or listener keeps i
     zk.directAddress,
     `
     const client = await connect(address);
-    await client.create('/a', { mode: 'ephemeral' });
+    await client.create('/a', '', { mode: 'ephemeral' });
     await client.addWatch('/a', 'persistent', () => {});
     const stream = client.watch('/', { recursive: true });
     await stream.ready;
@@ -106,7 +106,7 @@ const holder = `
   const say = (what) => console.log(what, 'aborted:', held.aborted, 'state:', client.state.name);
   client.on('state', ({ name }) => say('state ' + name));
   await client.addWatch('/', 'persistent', ({ type }) => say('event ' + type));
-  await client.create('/holder', { mode: 'ephemeral' });
+  await client.create('/holder', '', { mode: 'ephemeral' });
   await client.exists('/'); // whatever that create has told is told by now
   // In a timer: what has come meanwhile is then read before the next timer fires.
   const idle = (work) => new Promise((resolve) => setTimeout(() => resolve(work())));
