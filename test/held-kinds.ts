@@ -184,9 +184,10 @@ export const kinds: Readonly<Record<string, Take>> = {
   },
   'period of an aligned group': async (client) => {
     const { run, period } = aligned(client, 'periods');
-    void (async () => {
+    const reading = (async () => {
       for await (const batch of await run) await batch.done();
     })();
+    reading.catch(() => {}); // it ends with the client
     return { signal: (await period).signal };
   },
   'broker role': async (client) => {

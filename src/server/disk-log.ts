@@ -31,7 +31,7 @@ import {
   StorageError,
   type WrittenSnapshot,
 } from '../storage/index.ts';
-import { type Clock, type Logger, systemClock, type Timer } from '../support/index.ts';
+import { type Clock, type Logger, monotonicClock, type Timer } from '../support/index.ts';
 import type { Tree } from '../tree/index.ts';
 import type { PersistenceOptions } from './persistence-options.ts';
 import { Tally } from './stats.ts';
@@ -110,7 +110,7 @@ export class DiskLog implements TxnLog {
     this.#options = options;
     this.#fs = fs;
     this.#logger = logger;
-    this.#clock = options.clock ?? systemClock;
+    this.#clock = options.clock ?? monotonicClock;
     this.#nextSnapshotAfter = this.#snapCount();
     this.#nextSnapshotAfterBytes = this.#snapLogBytes();
     const { logFolder, snapshotFolder } = directory;

@@ -24,7 +24,7 @@ import {
   StorageError,
   zxidText,
 } from '../storage/index.ts';
-import { silentLogger, systemClock } from '../support/index.ts';
+import { monotonicClock, silentLogger } from '../support/index.ts';
 import { Tree, type TreeRestore } from '../tree/index.ts';
 import { DiskLog, StorageTallies, type TakenSnapshot } from './disk-log.ts';
 import type { PersistenceOptions } from './persistence-options.ts';
@@ -98,7 +98,7 @@ async function readBack(
   fs: FileSystem,
   tallies: StorageTallies,
 ) {
-  const { clock = systemClock } = options;
+  const { clock = monotonicClock } = options;
   let beganMs = clock.nowMs();
   const fresh = () => {
     const made = new Tree({

@@ -13,7 +13,7 @@ import {
   type Server as TlsServer,
 } from 'node:tls';
 import { realFileSystem, versionFolder } from '../storage/index.ts';
-import { checkOptions, deferred, delayMaxMs, silentLogger, systemClock } from '../support/index.ts';
+import { checkOptions, deferred, delayMaxMs, silentLogger, systemClock, monotonicClock } from '../support/index.ts';
 import { DiskSpace, freeBytesOf } from './disk-space.ts';
 import { Door, UnsecuredLinks } from './door.ts';
 import { Engine } from './engine.ts';
@@ -88,7 +88,7 @@ export async function startServer(options: ServerOptions = {}): Promise<RunningS
   // What is wrong with the options is said before anything is opened.
   const { diskFreeBytesMin } = limitsOf(options.limits);
   checkTimes(options);
-  const clock = options.clock ?? systemClock;
+  const clock = options.clock ?? monotonicClock;
   const tickTimeMs = options.tickTimeMs ?? 2_000;
   const dbinittime = new Tally();
   const minSessionTimeoutMs = options.minSessionTimeoutMs ?? 2 * tickTimeMs;

@@ -17,7 +17,7 @@
  */
 
 import { join } from 'node:path';
-import { type Clock, systemClock, type Timer } from '../support/index.ts';
+import { type Clock, monotonicClock, type Timer } from '../support/index.ts';
 import { adler32 } from './adler32.ts';
 import { ownPrefix } from './file-names.ts';
 import type { FileSystem, StoredFile } from './file-system.ts';
@@ -81,7 +81,7 @@ export class MarkWriter {
   }
 
   /** The name is durable only with the folder's next sync, which is the new log's. */
-  static async open(fs: FileSystem, folder: string, clock = systemClock): Promise<MarkWriter> {
+  static async open(fs: FileSystem, folder: string, clock = monotonicClock): Promise<MarkWriter> {
     const path = join(folder, markName);
     const exists = (await fs.status(path)) !== null;
     return new MarkWriter(await fs.open(path, exists ? 'write' : 'create'), clock);

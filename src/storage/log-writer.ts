@@ -18,7 +18,7 @@
 import { join } from 'node:path';
 import { encode } from '../jute/index.ts';
 import { FileHeader } from '../protocol/index.ts';
-import { type Clock, type Deferred, deferred, systemClock } from '../support/index.ts';
+import { type Clock, type Deferred, deferred, monotonicClock } from '../support/index.ts';
 import { MarkWriter } from './durable-mark.ts';
 import { logName } from './file-names.ts';
 import { type FileSystem, realFileSystem, type StoredFile } from './file-system.ts';
@@ -281,7 +281,7 @@ export class LogWriter {
 
   async #startFile(zxid: bigint): Promise<void> {
     await this.#finishFile();
-    const { folder, snapshotFolder, unsafeNoFsync, clock = systemClock } = this.#options;
+    const { folder, snapshotFolder, unsafeNoFsync, clock = monotonicClock } = this.#options;
     const { preallocBytes = preallocBytesDefault } = this.#options;
     if (!unsafeNoFsync) this.#mark ??= await MarkWriter.open(this.#fs, folder, clock);
     if (!unsafeNoFsync && snapshotFolder !== undefined && this.#farMark === undefined) {

@@ -1,6 +1,15 @@
 export { ArgumentError } from './argument-error.ts';
 export { Backoff, type BackoffOptions } from './backoff.ts';
-export { type Clock, delayMaxMs, ManualClock, systemClock, type Timer } from './clock.ts';
+export {
+  type Clock,
+  delayMaxMs,
+  hostClock,
+  ManualClock,
+  monotonicClock,
+  systemClock,
+  type Timer,
+  type TimeSources,
+} from './clock.ts';
 export { Counts } from './counts.ts';
 export { type Deferred, deferred } from './deferred.ts';
 export { HeldSignal, whileHeld } from './held-signal.ts';

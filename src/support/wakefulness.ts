@@ -14,7 +14,7 @@
 
 import { availableParallelism } from 'node:os';
 import { setImmediate } from 'node:timers';
-import { type Clock, systemClock } from './clock.ts';
+import { type Clock, monotonicClock } from './clock.ts';
 
 /** Far more than fit into a fraction of a millisecond, for a clock that somebody has stopped. */
 const looksMax = 1000;
@@ -32,7 +32,7 @@ export class Wakefulness {
   #pauses = 0;
   #expectedMs = 0;
 
-  constructor(clock: Clock = systemClock, cores: number = availableParallelism()) {
+  constructor(clock: Clock = monotonicClock, cores: number = availableParallelism()) {
     this.#clock = clock;
     this.#isOff = cores === 1;
   }
