@@ -42,8 +42,8 @@ export interface ConversationOptions {
   readonly requestBytesMax: number;
   /** Something that left at `sentMs` was answered: told once for all that left together. */
   readonly onAnswered: (sentMs: number) => void;
-  /** Looks at the clock: a session that may be over ends now, before anybody is told anything. */
-  readonly checkClock: () => void;
+  /** Looks at the clock, unless it was just read: a session that may be over ends now, before anyone is told. */
+  readonly checkClock: (nowMs?: number) => void;
   readonly onAuthRefused: (error: ZkError) => void;
   readonly onEvent: (listeners: ReadonlySet<Listener>, event: WatchEvent) => void;
 }
@@ -115,15 +115,21 @@ export class Conversation {
     this.#schedule();
   }
 
+  /** Whether a send at the end of this tick was asked for already. It looks at the clock first. */
+  get isSendAsked(): boolean {
+    return this.#sendAsked;
+  }
+
   /** All that is asked for in one tick goes out as one: encoded at its end, in one write. */
   sendSoon(): void {
     if (this.#sendAsked) return;
     this.#sendAsked = true;
     process.nextTick(() => {
       this.#sendAsked = false;
-      if (this.#isOver) return;
-      const { calls, clock, requestBytesMax } = this.#options;
+      const { calls, clock, requestBytesMax, checkClock } = this.#options;
       const nowMs = clock.nowMs();
+      checkClock(nowMs); // time may have passed in the tick: nothing leaves in a session that may be over
+      if (this.#isOver) return;
       if (calls.send(this.transport.writer, nowMs, requestBytesMax)) this.#sentMs = nowMs;
       this.transport.flush();
       const { inFlight } = calls;

@@ -152,7 +152,8 @@ export class Session {
   }
 
   call(call: Call): void {
-    this.#checkClock();
+    // What is asked for in one tick leaves together, after a look at the clock: the first may do with one.
+    if (this.#conversation?.isSendAsked !== true) this.#checkClock();
     if (isFinal(this.#state) || this.#isClosing) throw this.endError(call.op, call.path);
     this.#calls.add(call);
     this.#conversation?.sendSoon();
@@ -314,7 +315,7 @@ export class Session {
       timeoutMs: response.timeOut,
       requestBytesMax: this.#options.requestBytesMax,
       onAnswered: (answeredMs) => this.#answered(answeredMs),
-      checkClock: () => this.#checkClock(),
+      checkClock: (nowMs) => this.#checkClock(nowMs),
       onAuthRefused: (cause) => this.#move({ type: 'authRefused', cause }),
       onEvent: this.#hooks.onEvent,
     });
@@ -390,10 +391,10 @@ export class Session {
 
   // ── time ──────────────────────────────────────────────────────────────────────────────────────
 
-  #checkClock(): void {
+  #checkClock(nowMs?: number): void {
     const state = this.#state;
     if (state.name !== 'connected' && state.name !== 'suspended') return;
-    const nowMs = this.#clock.nowMs();
+    nowMs ??= this.#clock.nowMs();
     if (nowMs < state.deadlineMs) {
       if (nowMs >= this.#oursUntilMs) this.#giveUpIdentity(state.identity);
       return;

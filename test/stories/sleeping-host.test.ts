@@ -98,3 +98,18 @@ test('who listens for the end of a grant hears of it within seconds of waking', 
 
   expect(performance.now() - startMs).toBeLessThan(5_000);
 });
+
+test('a request that was made just before the host slept does not leave after it', async () => {
+  await using zk = await startZk();
+  const witness = await zk.witness();
+  const ours = host();
+  const client = await zk.connect({ clock: ours.clock });
+
+  const made = [client.create('/first', ''), client.create('/second', '')];
+  ours.sleep(hourMs);
+
+  for (const outcome of await Promise.allSettled(made)) {
+    expect(outcome).toMatchObject({ reason: { code: 'SESSION_EXPIRED', outcomeUnknown: false } });
+  }
+  expect(await witness.children('/')).toEqual([]);
+});
