@@ -13,7 +13,13 @@ import {
   type Server as TlsServer,
 } from 'node:tls';
 import { realFileSystem, versionFolder } from '../storage/index.ts';
-import { checkOptions, deferred, delayMaxMs, silentLogger, systemClock, monotonicClock } from '../support/index.ts';
+import {
+  checkOptions,
+  deferred,
+  delayMaxMs,
+  monotonicClock,
+  silentLogger,
+} from '../support/index.ts';
 import { DiskSpace, freeBytesOf } from './disk-space.ts';
 import { Door, UnsecuredLinks } from './door.ts';
 import { Engine } from './engine.ts';
