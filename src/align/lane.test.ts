@@ -505,3 +505,102 @@ test('a callback that throws is told, and its boundary does not count', async ()
   expect(String(told.failures[0])).toMatch('disk full');
   expect(lane.report()!.positionMs).toBe(59);
 });
+
+type Call = 'pause' | 'resume' | 'seek';
+
+/** A reader that is told to do this, and then to read on from where it stands. */
+const calls: readonly [Call, (lane: Lane, reader: FedReader) => void][] = [
+  ['pause', () => {}],
+  [
+    'resume',
+    (lane) => {
+      lane.limitMs = 120;
+    },
+  ],
+  [
+    'seek',
+    (lane) => {
+      lane.giveBack(lane.take(10));
+    },
+  ],
+];
+
+test.for(
+  calls.flatMap(([call, act]) => [
+    [call, 'throws', act] as const,
+    [call, 'rejects later', act] as const,
+  ]),
+)(
+  'a reader whose %s %s ends nothing: it is told, and its partition opened again where it stood',
+  async ([call, how, act]) => {
+    const readers = [new FedReader(), new FedReader()];
+    const lost = new Error('the broker is gone');
+    const openedAt: (bigint | undefined)[] = [];
+    const { lane, clock, told } = start({
+      open: async (_, __, at) => {
+        const reader = readers[openedAt.length]!;
+        openedAt.push(at);
+        reader.position = at ?? 0n;
+        return { reader, from: null };
+      },
+    });
+    const fail = () => {
+      if (how === 'throws') throw lost;
+      return Promise.reject(lost);
+    };
+    Object.assign(readers[0]!, { [call]: fail });
+    lane.limitMs = 60;
+    readers[0]!.feed(10, 100);
+    await settled();
+    if (call !== 'seek') lane.finish(lane.take(10));
+    await settled();
+
+    act(lane, readers[0]!);
+    await settled();
+    if (call === 'pause') lane.limitMs = 120;
+    if (lane.isReady) lane.finish(lane.take(10));
+    await settled();
+    clock.advance(10_000);
+    await settled();
+
+    expect(told.trouble).toEqual([lost]);
+    expect(openedAt).toEqual([undefined, call === 'seek' ? 0n : 2n]);
+    expect(lane.state).toBe('reading');
+  },
+);
+
+test('a reader that fails again and again is opened again in ever longer waits, ten seconds at most', async () => {
+  let opened = 0;
+  const { clock, told } = start({
+    open: async () => {
+      opened += 1;
+      throw new Error('the broker is gone');
+    },
+  });
+  await settled();
+  for (let second = 0; second < 120; second++) {
+    clock.advance(1_000);
+    await settled();
+  }
+
+  expect(opened).toBeLessThan(40);
+  expect(opened).toBeGreaterThan(12);
+  expect(told.trouble).toHaveLength(opened);
+});
+
+test('a reader that never closes keeps nobody waiting for more than some seconds', async () => {
+  const { lane, reader, clock, told } = start();
+  reader.close = () => new Promise(() => {});
+  await settled();
+  let isStopped = false;
+
+  const stopped = lane.stop().then(() => {
+    isStopped = true;
+  });
+  await settled();
+  expect(isStopped).toBe(false);
+  clock.advance(5_000);
+  await stopped;
+
+  expect(String(told.trouble[0])).toMatch(/t\/0 was not closed within 5000 ms/);
+});

@@ -17,6 +17,7 @@
  */
 
 import {
+  GuardedReader,
   isReaderError,
   type OwnedPartition,
   type PartitionReader,
@@ -277,7 +278,11 @@ export class Lane {
 
   async #open(signal: AbortSignal): Promise<void> {
     const moves = this.#moves;
-    const { reader, from } = await this.#options.open(this.owned, signal, this.#clock?.handed);
+    const { clock, open } = this.#options;
+    const opened = await open(this.owned, signal, this.#clock?.handed);
+    const { from } = opened;
+    // It is told what to do from a watch, where nobody could catch what it throws.
+    const reader = new GuardedReader(opened.reader, { clock });
     if (signal.aborted) return reader.close();
     this.#reader = reader;
     this.#clock ??= this.#newClock(from ?? { offset: reader.position, passes: [] });

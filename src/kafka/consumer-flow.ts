@@ -12,6 +12,7 @@
  */
 
 import { Backoff, type Clock, deferred, pause } from '../support/index.ts';
+import { GuardedReader } from './guarded-reader.ts';
 import type { OwnedPartition } from './owned-partition.ts';
 import {
   isReaderError,
@@ -198,7 +199,7 @@ export class PartitionFlow {
   }
 
   async #open(): Promise<void> {
-    const { source, start, startFrom } = this.#options;
+    const { source, start, startFrom, clock } = this.#options;
     const { signal } = this.#life;
     const known = this.#seekTo ?? this.#done ?? (await start(this.owned));
     const seeks = this.#seeks;
@@ -206,7 +207,9 @@ export class PartitionFlow {
     if (at === null && startFrom === 'none') {
       throw new NoOffset(this.owned);
     }
-    const reader = await this.#openAt(at ?? (startFrom as 'earliest' | 'latest'), signal, source);
+    const opened = await this.#openAt(at ?? (startFrom as 'earliest' | 'latest'), signal, source);
+    // Its owner may pause, resume or seek at any time: what that throws belongs to the partition alone.
+    const reader = new GuardedReader(opened, { clock });
     this.#reader = reader;
     if (this.#isPaused) reader.pause();
     if (this.#seeks !== seeks) reader.seek(this.#seekTo!);

@@ -67,6 +67,7 @@ export { GroupMember } from './group-member.ts';
 export type { GroupMemberHooks, GroupMemberOptions } from './group-options.ts';
 export { planLayout } from './group-plan-nodes.ts';
 export type { GroupMemberStatus, MemberState } from './group-status.ts';
+export { GuardedReader, type GuardOptions } from './guarded-reader.ts';
 export { FencedError, IsrNotifier, type NotifierOptions } from './isr.ts';
 export {
   type Content,

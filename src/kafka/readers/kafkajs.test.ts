@@ -23,6 +23,8 @@ class FakeKafka implements KafkaJs {
   ];
   config: Parameters<KafkaJs['consumer']>[0] | undefined;
   known = [0, 1];
+  /** It is away from its brokers, and refuses what is asked of it, as kafkajs does then. */
+  isAway = false;
   readonly cluster: KafkaJsMetadata = {
     findTopicPartitionMetadata: () => this.known.map((partitionId) => ({ partitionId })),
     findBroker: async () => ({ fetch: async () => ({ responses: [] }) }),
@@ -73,7 +75,10 @@ class FakeKafka implements KafkaJs {
       },
       pause: (partitions) => this.calls.push(`pause ${list(partitions)}`),
       resume: (partitions) => this.calls.push(`resume ${list(partitions)}`),
-      seek: ({ partition, offset }) => this.calls.push(`seek ${partition} ${offset}`),
+      seek: ({ partition, offset }) => {
+        if (this.isAway) throw new Error('Consumer group was not initialized');
+        this.calls.push(`seek ${partition} ${offset}`);
+      },
     };
   }
 
@@ -133,6 +138,18 @@ test('a partition is opened by seek and resume; all others stay paused', async (
 
   expect(kafka.taken()).toEqual(['pause 0,1', 'seek 1 60', 'resume 1']);
   expect([reader.position, reader.highWatermark]).toEqual([60n, 100n]);
+});
+
+test('a partition that kafkajs refuses to seek in is not open, and can be opened later', async () => {
+  const kafka = new FakeKafka();
+  await using source = new KafkaJsSource(kafka);
+  kafka.isAway = true;
+  await expect(source.open(t(1), 60n)).rejects.toMatchObject({ code: 'SOURCE_FAILED' });
+
+  kafka.isAway = false;
+  const reader = await source.open(t(1), 60n);
+
+  expect(reader.position).toBe(60n);
 });
 
 test('what was fetched is handed out and never committed, and kafkajs told where to go on', async () => {

@@ -138,8 +138,14 @@ export class KafkaJsSource implements RecordSource {
       },
     });
     readers.set(partition, reader);
-    seek(at);
-    consumer.resume(one);
+    try {
+      seek(at);
+      consumer.resume(one);
+    } catch (cause) {
+      readers.delete(partition); // or it would count as open for good
+      const message = `${topic}/${partition} cannot be read before kafkajs is connected again`;
+      throw new ReaderError('SOURCE_FAILED', message, { cause });
+    }
     return reader;
   }
 
