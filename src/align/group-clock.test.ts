@@ -268,6 +268,45 @@ describe('a cut', () => {
     expect(clock.decide().cut).toBeNull();
   });
 
+  test('lies where its own boundary was passed, also of a partition that has passed the next ones', () => {
+    const ahead = ruleOf({ period: 60, lookAhead: 2 });
+    const clock = group(['t/0', 't/1'], ahead);
+    const reached = [
+      { end: 60, offset: 5n },
+      { end: 120, offset: 9n },
+      { end: 180, offset: 14n },
+    ];
+    clock.report('t/0', 'a', at(200, { offset: 20n, reached }));
+    const cuts: [number, bigint][] = [];
+    for (const positionMs of [70, 130, 190]) {
+      clock.report('t/1', 'b', at(positionMs, { offset: 1n }));
+      const decision = clock.decide();
+      clock.moved(decision);
+      cuts.push([decision.cut!.end, decision.cut!.offsets.get('t/0')!]);
+    }
+
+    expect(cuts).toEqual([
+      [60, 5n],
+      [120, 9n],
+      [180, 14n],
+    ]);
+  });
+
+  test('that skips boundaries lies at the first that was passed at or after its own', () => {
+    const clock = group(['t/0', 't/1']);
+    // One record passed 120 and 180 together; the work on those behind it is done as well.
+    const reached = [
+      { end: 60, offset: 5n },
+      { end: 180, offset: 9n },
+      { end: 240, offset: 12n },
+    ];
+    clock.report('t/0', 'a', at(250, { offset: 15n, reached }));
+    clock.report('t/1', 'b', at(130, { offset: 1n }));
+
+    expect(clock.decide().cut).toMatchObject({ end: 120 });
+    expect(clock.decide().cut!.offsets.get('t/0')).toBe(9n);
+  });
+
   test('ends the last period when every partition has ended', () => {
     const clock = group(['t/0', 't/1'], minute, 120);
     clock.report('t/0', 'a', at(70, { state: 'finished', offset: 10n }));

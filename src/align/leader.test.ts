@@ -157,3 +157,33 @@ test('what a member says of a partition before the leader knows of it counts', a
 
   await expect.poll(limitMs).toBe(base + 120_000);
 });
+
+/** What a member says of one partition that is at its end. */
+function finished(name: string, ...keys: string[]): string {
+  const report = {
+    epoch: 1n,
+    state: 'finished',
+    positionMs: base,
+    offset: 5n,
+    reached: [],
+  } as const;
+  const partitions = new Map(keys.map((key) => [key, report]));
+  return formatMember({ id: name, partitions, records: 0, waitingShare: 0 })[0]!;
+}
+
+test('a member that comes after the end is told of it, for what it reads may be from an earlier run', async () => {
+  const stored = async () => {
+    const { data, stat } = await client.get(paths.limit);
+    return { ...parseLimit(data, paths.limit), mzxid: stat.mzxid };
+  };
+  await client.create(`${paths.members}/a@1`, { data: finished('a', 't/0') });
+  await using _term = await lead();
+  await expect.poll(async () => (await stored()).isFinished).toBe(true);
+  const before = await stored();
+
+  const { stat } = await client.create(`${paths.members}/b@2`, { data: finished('b') });
+  expect(stat.czxid).toBeGreaterThan(before.mzxid);
+
+  await expect.poll(async () => (await stored()).mzxid > stat.czxid).toBe(true);
+  expect(await stored()).toMatchObject({ isFinished: true, limitMs: before.limitMs });
+});

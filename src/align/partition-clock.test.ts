@@ -120,6 +120,45 @@ test('what was settled by a cut is told no more', () => {
   expect(one.reached).toEqual([{ end: 120, offset: 2n }]);
 });
 
+test('a boundary is reached when the work on everything before it is done, and not before', () => {
+  const one = clock({ positionMs: 0 });
+  hand(one, [10, 70]);
+
+  expect([one.takeReached(), one.reached]).toEqual([[], []]);
+  expect([one.positionMs, one.done]).toEqual([0, 0n]);
+
+  one.finish();
+  expect(one.takeReached()).toEqual([{ start: 0, end: 60, offset: 1n }]);
+  expect(one.reached).toEqual([{ end: 60, offset: 1n }]);
+});
+
+test('of what is in hand only the boundaries before it are reached', () => {
+  const one = clock({ positionMs: 0 });
+  hand(one, [10, 70]);
+  one.finish();
+  hand(one, [80, 130, 200], 2);
+
+  expect(one.takeReached()).toEqual([{ start: 0, end: 60, offset: 1n }]);
+  expect(one.reached).toEqual([{ end: 60, offset: 1n }]);
+
+  one.finish();
+  expect(one.takeReached()).toEqual([
+    { start: 60, end: 120, offset: 3n },
+    { start: 120, end: 180, offset: 4n },
+  ]);
+});
+
+test('a record that is only known to come next reaches no boundary while what is before it is in hand', () => {
+  const one = clock({ positionMs: 0 });
+  hand(one, [10]);
+  one.expect(1n, 130);
+
+  expect(one.takeReached()).toEqual([]);
+
+  one.finish();
+  expect(one.takeReached()).toEqual([{ start: 0, end: 120, offset: 1n }]);
+});
+
 describe('with a callback at each boundary', () => {
   test('a boundary does not count until it is confirmed', () => {
     const one = clock({ isConfirming: true, positionMs: 10 });
