@@ -176,12 +176,12 @@ test('a member that comes after the end is told of it, for what it reads may be 
     const { data, stat } = await client.get(paths.limit);
     return { ...parseLimit(data, paths.limit), mzxid: stat.mzxid };
   };
-  await client.create(`${paths.members}/a@1`, { data: finished('a', 't/0') });
+  await client.create(`${paths.members}/a@1`, finished('a', 't/0'));
   await using _term = await lead();
   await expect.poll(async () => (await stored()).isFinished).toBe(true);
   const before = await stored();
 
-  const { stat } = await client.create(`${paths.members}/b@2`, { data: finished('b') });
+  const { stat } = await client.create(`${paths.members}/b@2`, finished('b'));
   expect(stat.czxid).toBeGreaterThan(before.mzxid);
 
   await expect.poll(async () => (await stored()).mzxid > stat.czxid).toBe(true);
