@@ -45,6 +45,15 @@ export interface AlignOptions {
   readonly quarantine?: QuarantinePolicy;
   /** How far in the future a record may be. 5 minutes. */
   readonly futureTolerance?: Duration;
+  /**
+   * How far beyond the limit a record may lie before it is doubted. One wrong time would otherwise carry
+   * the limit away for good, once the other partitions have nothing to read. A record that the next ones
+   * of its partition contradict is treated as `quarantine` says; while too few of them are known it waits,
+   * holds back nobody, and is told by the event `ahead`. `false`: any time up to the present is believed.
+   *
+   * @default '7d'
+   */
+  readonly maxAhead?: Duration | false;
   /** Records in one batch, at most. 500. */
   readonly batchRecordsMax?: number;
   /** On one member, once everybody has done everything before the end of the period. */
@@ -101,6 +110,7 @@ export interface AlignSettings {
   readonly allowanceMs: number;
   readonly idleAfterMs: number;
   readonly futureToleranceMs: number;
+  readonly maxAheadMs: number;
   readonly failOpenMs: number;
   readonly fromMs: number | null;
   readonly toMs: number | null;
@@ -141,6 +151,10 @@ export function settingsOf(options: AlignOptions): AlignSettings {
     allowanceMs: durationMs('outOfOrder', options.outOfOrder ?? 0, 0),
     idleAfterMs: durationMs('idleAfter', options.idleAfter ?? 30_000),
     futureToleranceMs: durationMs('futureTolerance', options.futureTolerance ?? '5m', 0),
+    maxAheadMs:
+      options.maxAhead === false
+        ? Number.POSITIVE_INFINITY
+        : durationMs('maxAhead', options.maxAhead ?? '7d'),
     failOpenMs: durationMs('failOpenFor', options.failOpenFor ?? 0, 0),
     fromMs,
     toMs,

@@ -42,6 +42,8 @@ export interface LaneStatus extends PartitionId {
   readonly records: number;
   /** Later than the allowance. */
   readonly lateRecords: number;
+  /** The time of the next record, where it is so far ahead that it is not believed yet. */
+  readonly aheadMs: number | null;
 }
 
 export interface AlignStatus {
@@ -67,6 +69,8 @@ export interface AlignEvents {
   assigned: [owned: OwnedPartition];
   ended: [owned: OwnedPartition];
   quarantined: [partition: PartitionId, record: KafkaRecord, reason: QuarantineReason];
+  /** A record lies further beyond the limit than `maxAhead`: it waits until others confirm it. */
+  ahead: [partition: PartitionId, record: KafkaRecord, timeMs: number, limitMs: number | null];
   /** Something went wrong and is being dealt with; `where` is a node, or a partition. */
   problem: [where: string, error: unknown];
   failOpen: [isOpen: boolean];
@@ -74,7 +78,7 @@ export interface AlignEvents {
 
 export function laneStatus(lane: Lane): LaneStatus {
   const { topic, partition } = lane.owned;
-  const { state, positionMs, lag, isHeldBack, isInHand, lateRecords } = lane;
+  const { state, positionMs, lag, isHeldBack, isInHand, lateRecords, aheadMs } = lane;
   return {
     topic,
     partition,
@@ -86,5 +90,6 @@ export function laneStatus(lane: Lane): LaneStatus {
     isInHand,
     records: lane.recordsHanded,
     lateRecords,
+    aheadMs,
   };
 }

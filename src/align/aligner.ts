@@ -245,6 +245,8 @@ export class Aligner extends EventEmitter<AlignEvents> {
       onPartitionPeriod:
         onPartitionPeriod && ((_, period) => onPartitionPeriod(partitionIdOf(owned), period)),
       onQuarantined: (_, record, reason) => this.#quarantine(owned, record, reason),
+      onAhead: (_, record, timeMs) =>
+        this.emit('ahead', partitionIdOf(owned), record, timeMs, this.limit?.limitMs ?? null),
       onChange: (one) => this.#changed(one),
       onTrouble: (_, error) => this.#problem(keyOf(owned), error),
       onFailure: (error) => this.#finish({ error }),

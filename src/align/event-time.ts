@@ -27,7 +27,9 @@ export type QuarantineReason =
   /** Later than now and the tolerance. */
   | 'future'
   /** Past what a date can be. */
-  | 'tooFar';
+  | 'tooFar'
+  /** Further ahead of the group than `maxAhead`, while the records behind it in its partition are not. */
+  | 'ahead';
 
 /** `NaN` where there is none. Never throws: what the caller's function throws counts as none. */
 export type ReadTime = (record: KafkaRecord) => number;

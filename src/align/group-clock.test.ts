@@ -86,6 +86,24 @@ describe('the limit', () => {
     expect(clock.decide().limitMs).toBe(1_020);
   });
 
+  test('does not follow a record far ahead while another partition may still bring an earlier one', () => {
+    const clock = group(['t/0', 't/1', 't/2'], minute, 60);
+    clock.report('t/0', 'a', at(50, { state: 'idle', aheadMs: 900_000 }));
+    clock.report('t/1', 'a', at(20, { state: 'idle' }));
+    clock.report('t/2', 'a', at(30, { state: 'finished' }));
+
+    expect(clock.decide()).toEqual({ limitMs: 60, cut: null, isFinished: false });
+  });
+
+  test('goes on to the nearest record where all that is left lies far ahead', () => {
+    const clock = group(['t/0', 't/1', 't/2'], minute, 60);
+    clock.report('t/0', 'a', at(50, { state: 'idle', aheadMs: 900_000 }));
+    clock.report('t/1', 'a', at(20, { state: 'idle', aheadMs: 600_010 }));
+    clock.report('t/2', 'a', at(30, { state: 'finished' }));
+
+    expect(clock.decide()).toEqual({ limitMs: 600_060, cut: null, isFinished: false });
+  });
+
   test('does not run away when a finished one was far ahead and the others go idle', () => {
     const clock = group(['t/0', 't/1'], minute, 60);
     clock.report('t/0', 'a', at(1_000_000, { state: 'finished' }));

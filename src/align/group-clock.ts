@@ -8,7 +8,8 @@
  *   unknown    not reported since ever: the limit does not move at all
  *   reading    holds the limit back; also while nobody has the partition, where it was known to be last
  *   stopped    holds it back too: its reader failed, or a record was refused; somebody has to look
- *   idle       nothing to read there is, and so it holds nobody back; back with its first record
+ *   idle       nothing to read there is, and so it holds nobody back; back with its first record.
+ *              `aheadMs`: there is a record, so far ahead that the others may still bring earlier ones
  *   finished   will never have more
  *
  * A partition's reports carry the epoch of its ownership, and one of a lower epoch than was seen counts
@@ -29,6 +30,8 @@ export interface PartitionReport {
   /** The first record that is not done. */
   readonly offset: bigint;
   readonly reached: readonly Pass[];
+  /** The time of its next record, which lies so far ahead that it is not believed yet. */
+  readonly aheadMs?: number;
 }
 
 export interface Cut {
@@ -111,7 +114,8 @@ export class GroupClock {
     }
     this.#refused.get(key)?.delete(member);
     // It has the partition and does not know yet where it begins: what was known goes on to hold.
-    const isBlank = report.positionMs === null && report.state === 'reading';
+    const isBlank =
+      report.positionMs === null && report.state === 'reading' && report.aheadMs === undefined;
     if (isBlank && view !== null) {
       this.#views.set(key, { ...view, epoch: report.epoch, state: 'reading', member });
     } else this.#views.set(key, { ...report, member });
@@ -192,10 +196,8 @@ export class GroupClock {
     const stay = { limitMs: this.#limitMs, cut: null, isFinished: false };
     if (slowest === null) return this.#views.size === 0 ? stay : this.#unheld();
     if (slowest.positionMs === null) return stay;
+    const limitMs = this.#limitAt(slowest.positionMs);
     const ceilingMs = ceilingOf(this.#rule, this.#limitMs);
-    const limitMs = this.#higher(
-      Math.min(this.outerMs ?? limitFor(this.#rule, slowest.positionMs), ceilingMs),
-    );
     // Periods in which nothing happened are over too, but what lies beyond a hold is to wait.
     const reachedMs = Math.min(slowest.positionMs, ceilingMs);
     const cut = this.#cutAt(boundaryAt(this.#rule.stepMs, reachedMs));
@@ -206,7 +208,12 @@ export class GroupClock {
   #unheld(): Decision {
     const stay = { limitMs: this.#limitMs, cut: null, isFinished: false };
     const views = [...this.#views.values()];
-    if (views.some((view) => view!.state === 'idle')) return stay;
+    const idle = views.filter((view) => view!.state === 'idle');
+    if (idle.length > 0) {
+      // Where all that is left lies far ahead there is nobody who could bring an earlier record.
+      const aheadMs = Math.min(...idle.map((view) => view!.aheadMs ?? Number.NEGATIVE_INFINITY));
+      return Number.isFinite(aheadMs) ? { ...stay, limitMs: this.#limitAt(aheadMs) } : stay;
+    }
     const lastMs = views.reduce<number | null>(
       (last, view) => (view!.positionMs === null ? last : Math.max(last ?? 0, view!.positionMs)),
       null,
@@ -222,6 +229,12 @@ export class GroupClock {
       cut: this.#cutAt(end, true),
       isFinished,
     };
+  }
+
+  /** How far the limit may go where nobody has anything before this moment. */
+  #limitAt(slowestMs: number): number {
+    const wantedMs = this.outerMs ?? limitFor(this.#rule, slowestMs);
+    return this.#higher(Math.min(wantedMs, ceilingOf(this.#rule, this.#limitMs)));
   }
 
   #higher(limitMs: number): number {

@@ -23,6 +23,8 @@ export interface JudgeOptions {
   readonly toMs: number | null;
   readonly quarantine: QuarantinePolicy;
   readonly futureToleranceMs: number;
+  /** A record that lies further beyond the limit is not believed before others confirm it. */
+  readonly maxAheadMs: number;
 }
 
 /** In place of a time: leave this record out. */
@@ -89,7 +91,7 @@ export function judge(
 }
 
 /** What a record counts as whose time cannot be believed. */
-function standIn(quarantine: QuarantinePolicy, latestMs: number): number {
+export function standIn(quarantine: QuarantinePolicy, latestMs: number): number {
   if (quarantine === 'deliver') return Number.NaN;
   return quarantine === 'clamp' ? latestMs : leaveOut; // nothing to clamp to: left out too
 }
@@ -113,4 +115,5 @@ const meanings: Readonly<Record<QuarantineReason, string>> = {
   negative: 'before 1970',
   future: 'in the future',
   tooFar: 'past what a date can be',
+  ahead: 'far ahead of the group, and of the records behind it',
 };

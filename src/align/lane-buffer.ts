@@ -3,7 +3,7 @@
  *
  * In: the batch, and the limit whenever records are taken. Out: records up to the first that is not
  * allowed yet, in the order of their offsets, each told to the partition's clock. What is to be left out
- * is never seen by anybody.
+ * is never seen by anybody. And whether the time of the next record fits those behind it.
  */
 
 import type { KafkaRecord } from '../kafka/index.ts';
@@ -11,8 +11,22 @@ import { type Judged, leaveOut } from './judge.ts';
 import type { Handed } from './lane-options.ts';
 import type { PartitionClock } from './partition-clock.ts';
 
+/** What the records behind a record that lies far ahead say of it. */
+export type Verdict =
+  /** It does not lie far ahead, or those behind it are as far: there was a gap. */
+  | 'fits'
+  /** Those behind it are back where the partition was: its time is wrong. */
+  | 'odd'
+  /** Too few are known. */
+  | 'unclear';
+
+/** So many records behind it decide. */
+const witnessesMax = 3;
+/** So many are searched for them: others may have no time at all. */
+const searchedMax = 1_000;
+
 export class LaneBuffer {
-  readonly #judged: Judged;
+  #judged: Judged;
   #at = 0;
 
   constructor(judged: Judged) {
@@ -26,6 +40,55 @@ export class LaneBuffer {
   /** Of the next record. NaN: it has none, and moves no clock. */
   get nextMs(): number {
     return this.#judged.times[this.#at]!;
+  }
+
+  get next(): KafkaRecord {
+    return this.#judged.batch.records[this.#at]!;
+  }
+
+  /** The batch that follows, read while this one was not used up. */
+  append({ batch, times, isPlain, latestMs, isAtEnd, error }: Judged): void {
+    const { batch: before, times: timesBefore, ...judged } = this.#judged;
+    this.#judged = {
+      batch: { ...batch, records: [...before.records.slice(this.#at), ...batch.records] },
+      times: [...timesBefore.slice(this.#at), ...times],
+      isPlain: judged.isPlain && isPlain,
+      latestMs: Math.max(judged.latestMs, latestMs),
+      isAtEnd,
+      error,
+    };
+    this.#at = 0;
+  }
+
+  /** Whether the next record fits those behind it, where it lies at `farMs` or later. */
+  verdict(farMs: number): Verdict {
+    if (!(this.nextMs >= farMs)) return 'fits';
+    const { times } = this.#judged;
+    const end = Math.min(times.length, this.#at + 1 + searchedMax);
+    let [back, far] = [0, 0];
+    for (let at = this.#at + 1; at < end && back + far < witnessesMax; at++) {
+      const timeMs = times[at]!;
+      if (timeMs >= farMs) far += 1;
+      else if (timeMs > leaveOut) back += 1;
+    }
+    if (back > 0 && back >= far) return 'odd';
+    const isKnown = back + far === witnessesMax || end < times.length;
+    return isKnown ? 'fits' : 'unclear';
+  }
+
+  /** The next record counts as of this time: also none at all, or to be left out. */
+  setNextMs(timeMs: number): void {
+    const { times } = this.#judged;
+    this.#judged = { ...this.#judged, times: times.with(this.#at, timeMs), isPlain: false };
+  }
+
+  /** Nothing from the next record on is handed out. */
+  cutShort(): void {
+    const { batch, times } = this.#judged;
+    const records = batch.records.slice(0, this.#at);
+    const nextOffset = this.next.offset;
+    const judged = { batch: { ...batch, records, nextOffset }, times: times.slice(0, this.#at) };
+    this.#judged = { ...this.#judged, ...judged };
   }
 
   /** At most so many, and all of them before `beforeMs`. */
@@ -72,15 +135,18 @@ export class LaneBuffer {
     return { records: taken, timesMs, nextOffset: records[at]?.offset ?? batch.nextOffset };
   }
 
-  /** Leaves out what is to be left out at the head, and makes the next record known to the clock. */
-  advance(clock: PartitionClock): void {
+  /** Leaves out what is to be left out before the next record. */
+  skip(clock: PartitionClock): void {
     const { batch, times } = this.#judged;
     const { records, nextOffset } = batch;
     while (!this.isUsedUp && times[this.#at] === leaveOut) {
       this.#at += 1;
       clock.skip(records[this.#at]?.offset ?? nextOffset);
     }
-    if (this.isUsedUp || Number.isNaN(this.nextMs)) return;
-    clock.expect(records[this.#at]!.offset, this.nextMs);
+  }
+
+  /** Makes the next record known to the clock. */
+  expect(clock: PartitionClock): void {
+    if (!Number.isNaN(this.nextMs)) clock.expect(this.next.offset, this.nextMs);
   }
 }

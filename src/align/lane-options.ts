@@ -18,6 +18,8 @@ export interface LaneOptions extends JudgeOptions {
     | ((lane: Lane, period: PartitionPeriod) => void | Promise<void>)
     | undefined;
   readonly onQuarantined: (lane: Lane, record: KafkaRecord, reason: QuarantineReason) => void;
+  /** The next record lies far ahead of the group, and too few are known behind it to tell why. */
+  readonly onAhead: (lane: Lane, record: KafkaRecord, timeMs: number) => void;
   /** Something is different: what it can hand out, where it is, what state it is in. */
   readonly onChange: (lane: Lane) => void;
   /** Tried again, or stopped by it: then `stopped` is the state. */

@@ -99,7 +99,12 @@ function owned() {
 function start(options: Partial<LaneOptions> = {}) {
   const reader = new FedReader();
   const clock = new ManualClock();
-  const told = { quarantined: [] as string[], trouble: [] as unknown[], failures: [] as unknown[] };
+  const told = {
+    quarantined: [] as string[],
+    ahead: [] as string[],
+    trouble: [] as unknown[],
+    failures: [] as unknown[],
+  };
   const { owned: partition, lose } = owned();
   const lane = new Lane(partition, {
     open: async () => ({ reader, from: null }),
@@ -111,8 +116,10 @@ function start(options: Partial<LaneOptions> = {}) {
     toMs: null,
     quarantine: 'skip',
     futureToleranceMs: 0,
+    maxAheadMs: Number.POSITIVE_INFINITY,
     clock,
     onQuarantined: (_, record, reason) => told.quarantined.push(`${record.offset} ${reason}`),
+    onAhead: (_, record, timeMs) => told.ahead.push(`${record.offset} ${timeMs}`),
     onChange: () => {},
     onTrouble: (_, error) => told.trouble.push(error),
     onFailure: (error) => told.failures.push(error),
@@ -603,4 +610,190 @@ test('a reader that never closes keeps nobody waiting for more than some seconds
   await stopped;
 
   expect(String(told.trouble[0])).toMatch(/t\/0 was not closed within 5000 ms/);
+});
+
+const day = 86_400_000;
+const guarded = { maxAheadMs: 7 * day, idleAfterMs: 1_000 };
+
+/** A lane that has come to 50, with the group, and goes on reading. */
+async function underWay(options: Partial<LaneOptions> = {}) {
+  const started = start({ ...guarded, ...options });
+  const { lane, reader } = started;
+  lane.limitMs = 60;
+  reader.feed(50);
+  await settled();
+  lane.finish(lane.take(10));
+  await settled();
+  return started;
+}
+
+test('a record far ahead with nothing behind it moves no clock, and its partition counts as idle', async () => {
+  const { lane, reader, clock, told } = await underWay();
+  reader.feed(300 * day);
+  await settled();
+
+  expect(lane.report()).toMatchObject({ state: 'reading', positionMs: 50, aheadMs: 300 * day });
+  expect(lane.report()!.reached.at(-1)?.end).toBe(0);
+  clock.advance(1_000);
+  expect(lane.report()).toMatchObject({ state: 'idle', positionMs: 50, aheadMs: 300 * day });
+  expect([told.ahead, told.quarantined]).toEqual([[`1 ${300 * day}`], []]);
+  expect([lane.isReady, reader.isPaused]).toEqual([false, false]);
+});
+
+test('a record far ahead is refused when the one behind it is back, and that one counts', async () => {
+  const { lane, reader, told } = await underWay();
+  reader.feed(300 * day);
+  await settled();
+  reader.feed(55, 70);
+  await settled();
+
+  expect(told.quarantined).toEqual(['1 ahead']);
+  expect(lane.report()!.aheadMs).toBeUndefined();
+  const { handed, timesMs } = times(lane);
+  expect(timesMs).toEqual([55]);
+  lane.finish(handed);
+  expect(lane.report()).toMatchObject({ state: 'reading', positionMs: 70, offset: 3n });
+  expect(lane.report()!.reached.at(-1)).toEqual({ end: 60, offset: 3n });
+});
+
+test('records that are ahead together are a gap, and are believed', async () => {
+  const { lane, reader, told, clock } = await underWay();
+  clock.advance(1_000);
+  expect(lane.state).toBe('idle');
+  reader.feed(300 * day);
+  await settled();
+  reader.feed(300 * day + 1, 300 * day + 2);
+  await settled();
+  expect([lane.state, lane.aheadMs]).toEqual(['idle', 300 * day]);
+
+  reader.feed(300 * day + 3);
+  await settled();
+
+  expect(lane.report()).toMatchObject({ state: 'reading', positionMs: 300 * day });
+  expect([told.quarantined, reader.isPaused]).toEqual([[], true]);
+  lane.limitMs = 301 * day;
+  expect(times(lane).timesMs).toHaveLength(4);
+});
+
+test('a record that is ahead is believed once the group has come near', async () => {
+  const { lane, reader, clock } = await underWay();
+  reader.feed(300 * day);
+  await settled();
+  clock.advance(1_000);
+
+  lane.limitMs = 294 * day;
+
+  expect(lane.report()).toMatchObject({ state: 'reading', positionMs: 300 * day });
+  expect(lane.report()!.aheadMs).toBeUndefined();
+});
+
+test('a partition whose record was believed becomes idle again when that one is done', async () => {
+  const { lane, reader, clock } = await underWay();
+  reader.feed(300 * day);
+  await settled();
+  clock.advance(1_000);
+  lane.limitMs = 301 * day;
+  lane.finish(times(lane).handed);
+  await settled();
+  expect(lane.state).toBe('reading');
+
+  clock.advance(1_000);
+
+  expect(lane.report()).toMatchObject({ state: 'idle', positionMs: 300 * day, offset: 2n });
+});
+
+test('the last record of a partition is believed, as nothing behind it could tell', async () => {
+  const { lane, reader } = await underWay();
+  reader.feed(300 * day);
+  await settled();
+
+  reader.end();
+  await settled();
+
+  expect(lane.report()).toMatchObject({ state: 'reading', positionMs: 300 * day });
+  lane.limitMs = 301 * day;
+  lane.finish(times(lane).handed);
+  await settled();
+  expect(lane.state).toBe('finished');
+});
+
+test('a first record that is far ahead of the first limit is not believed any more', async () => {
+  const { lane, reader, told } = start(guarded);
+  reader.feed(300 * day);
+  await settled();
+  expect(lane.report()).toMatchObject({ positionMs: 300 * day });
+
+  lane.limitMs = 60;
+  expect(lane.report()).toMatchObject({ positionMs: null, aheadMs: 300 * day, reached: [] });
+
+  reader.feed(10, 20);
+  await settled();
+  expect(told.quarantined).toEqual(['0 ahead']);
+  expect(times(lane).timesMs).toEqual([10, 20]);
+});
+
+test.for([
+  ['clamp', [50, 55]],
+  ['deliver', [null, 55]],
+] as const)(
+  '%s hands out a record that is ahead of those behind it',
+  async ([quarantine, handed]) => {
+    const { lane, reader } = await underWay({ quarantine });
+    reader.feed(300 * day, 55);
+    await settled();
+
+    expect(times(lane).timesMs).toEqual(handed);
+  },
+);
+
+test('stop holds the partition at a record that is ahead of those behind it', async () => {
+  const { lane, reader, told } = await underWay({ quarantine: 'stop' });
+  reader.feed(55, 300 * day, 56, 57);
+  await settled();
+  lane.finish(lane.take(10));
+  await settled();
+
+  expect(lane.report()).toMatchObject({ state: 'stopped', offset: 2n, positionMs: 55 });
+  expect(String(told.trouble[0])).toMatch(/t\/0 stops at offset 2.*far ahead/);
+});
+
+test('a batch given back while the next record is in doubt comes again, and so does the record', async () => {
+  const { lane, reader } = start(guarded);
+  lane.limitMs = 60;
+  reader.feed(50, 300 * day);
+  await settled();
+  const { handed } = times(lane);
+  await settled();
+  expect(lane.aheadMs).toBe(300 * day);
+
+  lane.giveBack(handed);
+  expect(lane.aheadMs).toBeNull();
+  expect(lane.report()).toMatchObject({ offset: 0n });
+});
+
+test('a reader that fails while a record is in doubt is opened at that record', async () => {
+  const readers = [new FedReader(), new FedReader()];
+  const openedAt: (bigint | undefined)[] = [];
+  const { lane, clock } = start({
+    ...guarded,
+    open: async (_, __, at) => {
+      openedAt.push(at);
+      const reader = readers[openedAt.length - 1]!;
+      reader.position = at ?? 0n;
+      return { reader, from: null };
+    },
+  });
+  lane.limitMs = 60;
+  readers[0]!.feed(50, 300 * day);
+  await settled();
+  lane.finish(times(lane).handed);
+  await settled();
+
+  readers[0]!.fail(new Error('the broker is gone'));
+  await settled();
+  clock.advance(1_000);
+  await settled();
+
+  expect(openedAt).toEqual([undefined, 1n]);
+  expect(lane.aheadMs).toBeNull();
 });

@@ -11,6 +11,10 @@
  * moved. One batch is out at a time, and one waits ready; while the next record is too early the reader
  * is paused, which is its adapter's to bear: it polls on and fetches nothing.
  *
+ * A record far beyond the limit (`maxAheadMs`) is in doubt: one wrong time would carry the limit away as
+ * soon as the others have nothing to read. It is judged by the records behind it, and while too few are
+ * known the partition counts as if nothing had come: it holds nobody back, and moves no limit.
+ *
  * Idle is judged by lag: everything up to the high watermark was read and is done, and nothing came for
  * `idleAfterMs`. The time runs only while we wait for the reader, so time in which it was held back, or
  * in which work was under way, or in which people held the whole group, does not count.
@@ -26,8 +30,8 @@ import {
 import { Backoff, deferred, pause, type Timer } from '../support/index.ts';
 import type { StartPoint } from './cuts.ts';
 import type { PartitionReport, PartitionState } from './group-clock.ts';
-import { judge, leaveOut, QuarantineError } from './judge.ts';
-import { LaneBuffer } from './lane-buffer.ts';
+import { judge, leaveOut, QuarantineError, standIn } from './judge.ts';
+import { LaneBuffer, type Verdict } from './lane-buffer.ts';
 import type { Handed, LaneOptions } from './lane-options.ts';
 import type { Handover } from './layout.ts';
 import { PartitionClock } from './partition-clock.ts';
@@ -49,8 +53,14 @@ export class Lane {
   #isPaused = false;
   /** The end that was asked for lies in front of us. */
   #isAtEnd = false;
+  /** What stops the partition once the buffer is used up. */
+  #refusal: unknown;
+  /** The offset of the next record, where its time is in doubt. */
+  #doubted: bigint | undefined;
   /** How often it was moved back: what was read before is then not what comes next. */
   #moves = 0;
+  /** The reader that is being waited for. */
+  #asked: PartitionReader | undefined;
   #confirming: Promise<void> = Promise.resolve();
   #recordsHanded = 0;
 
@@ -84,6 +94,11 @@ export class Lane {
   get nextTimeMs(): number | null {
     const timeMs = this.#buffer?.nextMs ?? Number.NaN;
     return Number.isNaN(timeMs) ? null : timeMs;
+  }
+
+  /** The time of the next record, where it lies so far ahead that it is not believed yet. */
+  get aheadMs(): number | null {
+    return this.#doubted === undefined ? null : this.#buffer!.nextMs;
   }
 
   get isInHand(): boolean {
@@ -131,6 +146,7 @@ export class Lane {
       positionMs,
       offset: clock.done,
       reached: clock.reached,
+      ...(this.#doubted !== undefined && { aheadMs: this.#buffer!.nextMs }),
     };
   }
 
@@ -148,8 +164,11 @@ export class Lane {
   /** It only ever grows, but for a rule that was off. */
   set limitMs(limitMs: number) {
     if (limitMs === this.#limitMs) return;
+    const isFirst = this.#limitMs === Number.NEGATIVE_INFINITY;
     this.#limitMs = limitMs;
-    this.#steer();
+    // By a limit it can be told whether the next record is far ahead, or is so no more.
+    if (isFirst || this.#doubted !== undefined) this.#advance();
+    else this.#steer();
     if (this.isReady) this.#options.onChange(this);
   }
 
@@ -173,8 +192,10 @@ export class Lane {
   #steer(): void {
     const reader = this.#reader;
     if (reader === undefined) return;
-    if (this.isHeldBack && !reader.isPaused) reader.pause();
-    else if (!this.isHeldBack && reader.isPaused) reader.resume();
+    // A record in doubt is judged by those behind it, so they are read.
+    const isHeld = this.isHeldBack && this.#doubted === undefined;
+    if (isHeld && !reader.isPaused) reader.pause();
+    else if (!isHeld && reader.isPaused) reader.resume();
   }
 
   // ── handing out ───────────────────────────────────────────────────────────────────────────────
@@ -213,8 +234,9 @@ export class Lane {
       ...(positionMs !== null && { positionMs }),
       ...(lastTimeMs !== null && { lastMs: lastTimeMs }),
     });
-    this.#buffer = undefined;
+    this.#dropBuffer();
     this.#isAtEnd = false;
+    this.#refusal = undefined;
     this.#moves += 1;
     this.#reader?.seek(done); // one that is being opened is moved then
     this.#drained.resolve();
@@ -225,12 +247,71 @@ export class Lane {
   #advance(): void {
     const buffer = this.#buffer;
     if (buffer === undefined) return;
-    buffer.advance(this.#clock!);
+    const clock = this.#clock!;
+    buffer.skip(clock);
+    while (!buffer.isUsedUp && this.#verdict(buffer) === 'odd') {
+      clock.withdraw();
+      this.#refuse(buffer);
+      buffer.skip(clock);
+    }
     if (buffer.isUsedUp) {
-      this.#buffer = undefined;
+      this.#dropBuffer();
       this.#drained.resolve();
+    } else if (this.#verdict(buffer) === 'unclear') {
+      clock.withdraw();
+      this.#doubt(buffer);
+    } else {
+      this.#doubted = undefined;
+      buffer.expect(clock);
+      if (this.#state === 'idle') this.#believed();
     }
     this.#steer();
+  }
+
+  /** Whether the next record's time fits where the group is, or else the records behind it. */
+  #verdict(buffer: LaneBuffer): Verdict {
+    const { maxAheadMs } = this.#options;
+    const doneMs = this.#clock!.doneTimeMs ?? Number.NEGATIVE_INFINITY;
+    const hereMs = Math.max(this.#beforeMs, doneMs);
+    if (hereMs === Number.NEGATIVE_INFINITY) {
+      // Nothing is known to compare it with, but what lies behind it.
+      return buffer.verdict(buffer.nextMs - maxAheadMs) === 'odd' ? 'odd' : 'fits';
+    }
+    const verdict = buffer.verdict(hereMs + maxAheadMs);
+    // What comes last has nothing behind it that could tell.
+    const isLast = this.#isAtEnd || this.#refusal !== undefined;
+    return verdict === 'unclear' && isLast ? 'fits' : verdict;
+  }
+
+  /** The records behind it are read until they tell. */
+  #doubt(buffer: LaneBuffer): void {
+    const { next } = buffer;
+    const isNew = this.#doubted !== next.offset;
+    this.#doubted = next.offset;
+    this.#drained.resolve();
+    if (isNew) this.#options.onAhead(this, next, buffer.nextMs);
+  }
+
+  /** Its time is wrong, as the records behind it show. */
+  #refuse(buffer: LaneBuffer): void {
+    const { quarantine, onQuarantined } = this.#options;
+    const { next } = buffer;
+    onQuarantined(this, next, 'ahead');
+    if (quarantine === 'stop') {
+      this.#refusal = new QuarantineError(this.owned, next, 'ahead');
+      buffer.cutShort();
+    } else buffer.setNextMs(standIn(quarantine, this.#clock!.doneTimeMs ?? leaveOut));
+  }
+
+  /** The record that was in doubt counts. From its end on the partition may become idle again. */
+  #believed(): void {
+    this.#move('reading');
+    if (this.#asked !== undefined) this.#armIdle(this.#asked);
+  }
+
+  #dropBuffer(): void {
+    this.#buffer = undefined;
+    this.#doubted = undefined;
   }
 
   /** More is done, or known: boundaries may be reached, and the end. */
@@ -305,12 +386,18 @@ export class Lane {
     const { clock } = this.#options;
     const moves = this.#moves;
     this.#armIdle(reader);
-    const { value, done } = await reader.next().finally(() => this.#disarmIdle());
+    this.#asked = reader;
+    const { value, done } = await reader.next().finally(() => {
+      this.#asked = undefined;
+      this.#disarmIdle();
+    });
     if (this.#life.signal.aborted) return;
+    if (this.#refusal !== undefined) throw this.#refusal; // found meanwhile, in what was read before
     if (done) {
       if (this.#moves !== moves) return;
       if (reader.isClosed) throw new ReaderError('CLOSED', 'the source was closed before its end');
       this.#isAtEnd = true;
+      this.#advance();
       this.#told();
       return this.#untilMoved(moves);
     }
@@ -320,14 +407,16 @@ export class Lane {
     const judged = judge(value, this.#options, known, (record, reason) =>
       this.#options.onQuarantined(this, record, reason),
     );
-    this.#buffer = new LaneBuffer(judged);
+    if (this.#buffer === undefined) this.#buffer = new LaneBuffer(judged);
+    else this.#buffer.append(judged); // the record before it is in doubt
+    this.#refusal = judged.error;
     this.#isAtEnd = judged.isAtEnd;
     this.#advance(); // first: what is to be left out is not to be seen by anybody
-    if (this.#state === 'idle') this.#move('reading');
+    if (this.#state === 'idle' && this.#doubted === undefined) this.#move('reading');
     this.#told();
     await this.#drained.promise;
-    if (this.#moves !== moves) return;
-    if (judged.error !== undefined) throw judged.error;
+    if (this.#moves !== moves || this.#doubted !== undefined) return;
+    if (this.#refusal !== undefined) throw this.#refusal;
     if (this.#isAtEnd) await this.#untilMoved(moves);
   }
 
@@ -345,7 +434,9 @@ export class Lane {
       idleAfterMs,
       () => {
         const { highWatermark, position } = reader;
-        const isQuiet = highWatermark !== null && position >= highWatermark && this.#clock!.isDone;
+        const isRead = highWatermark !== null && position >= highWatermark;
+        const hasNext = this.#buffer !== undefined && this.#doubted === undefined;
+        const isQuiet = isRead && this.#clock!.isDone && !hasNext;
         if (this.#state !== 'reading' || this.#life.signal.aborted) return;
         // Behind, or not known: it is being fetched. Work under way: its own time counts from its end.
         if (isQuiet && !this.#isPaused) this.#move('idle');
@@ -369,6 +460,7 @@ export class Lane {
     const isForPeople = isReaderError(error, 'BAD_RECORD') || error instanceof QuarantineError;
     if (isForPeople) {
       const moves = this.#moves;
+      await this.#untilUsedUp(error);
       await this.#free.promise;
       // What was in hand and was given back comes again before it.
       if (this.#life.signal.aborted || this.#moves !== moves) return;
@@ -381,8 +473,18 @@ export class Lane {
     this.#options.onTrouble(this, error);
     const reader = this.#reader;
     this.#reader = undefined;
+    this.#dropBuffer(); // read again: it is opened where nothing more was handed out
     await this.#shut(reader);
     await pause(this.#options.clock, this.#backoff.next(), this.#life.signal);
+  }
+
+  /** Records that were read before the one that stops the partition are handed out first. */
+  async #untilUsedUp(refusal: unknown): Promise<void> {
+    if (this.#buffer === undefined) return;
+    this.#refusal = refusal;
+    this.#drained = deferred();
+    this.#advance();
+    await this.#drained.promise;
   }
 
   #move(state: PartitionState): void {
@@ -394,7 +496,7 @@ export class Lane {
   /** Hands out nothing more. */
   async stop(): Promise<void> {
     this.#life.abort();
-    this.#buffer = undefined;
+    this.#dropBuffer();
     this.#disarmIdle();
     this.#drained.resolve();
     const reader = this.#reader;

@@ -196,13 +196,14 @@ export function formatMember({ id, partitions, records, waitingShare }: StoredMe
   );
 }
 
-function reportJson({ epoch, state, positionMs, offset, reached }: PartitionReport) {
+function reportJson({ epoch, state, positionMs, offset, reached, aheadMs }: PartitionReport) {
   return {
     e: String(epoch),
     s: stateLetters[state],
     t: positionMs,
     o: String(offset),
     ...(reached.length > 0 && { c: passesJson(reached) }),
+    ...(aheadMs !== undefined && { a: aheadMs }),
   };
 }
 
@@ -236,6 +237,7 @@ function reportFrom(json: Json): PartitionReport {
     positionMs: json.t === null ? null : number(json, 't'),
     offset: BigInt(text(json, 'o')),
     reached: passesFrom(json.c),
+    ...(json.a !== undefined && { aheadMs: number(json, 'a') }),
   };
 }
 

@@ -53,6 +53,8 @@ export class PartitionClock {
   #handed: bigint;
   /** The next record, where it is known. */
   #next: { readonly offset: bigint; readonly timeMs: number } | undefined;
+  /** The last boundary passed before the next record was known. */
+  #passedBeforeMs = Number.NEGATIVE_INFINITY;
   #passes: Pass[];
   /** The last boundary passed, done or not, and the last that was told by `takeReached`. */
   #passedMs: number;
@@ -120,7 +122,19 @@ export class PartitionClock {
     if (this.#next?.offset === offset) return;
     if (offset > this.#handed) this.skip(offset);
     this.#next = { offset, timeMs };
+    this.#passedBeforeMs = this.#passedMs;
     this.#pass(offset, timeMs);
+  }
+
+  /** The time of the next record is not believed any more: it has passed nothing. */
+  withdraw(): void {
+    if (this.#next === undefined) return;
+    const { offset } = this.#next;
+    this.#next = undefined;
+    this.#passes = this.#passes.filter((pass) => pass.offset < offset);
+    this.#passedMs = this.#passedBeforeMs;
+    this.#takenMs = Math.min(this.#takenMs, this.#passedMs);
+    this.#confirmedMs = Math.min(this.#confirmedMs, this.#passedMs);
   }
 
   /** Handed out. `timeMs` null: a record that moves no clock. `nextOffset`: where to go on after it. */

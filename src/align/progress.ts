@@ -77,5 +77,5 @@ export class Progress {
 const isUnknown = ({ state }: Lane) => state === 'opening' || state === 'closed';
 /** It holds nobody back. */
 const isFree = ({ state }: Lane) => state === 'idle' || state === 'finished';
-const tagOf = ({ owned, state, positionMs }: Lane) =>
-  `${owned.epoch} ${state} ${positionMs === null}`;
+const tagOf = ({ owned, state, positionMs, aheadMs }: Lane) =>
+  `${owned.epoch} ${state} ${positionMs === null} ${aheadMs}`;

@@ -34,6 +34,8 @@ export interface SeenPartition {
   readonly offset: bigint | null;
   /** The member that reports it. Null: nobody has it. */
   readonly member: string | null;
+  /** The time of its next record, where it is so far ahead that it is not believed yet. */
+  readonly aheadMs: number | null;
   /** It has reached the limit, and waits for the others. */
   readonly isWaiting: boolean;
 }
@@ -107,14 +109,14 @@ export async function readAlignment(
   const partitions = [...clock.keys].map((key): SeenPartition => {
     const view = clock.view(key);
     if (view == null) {
-      const isWaiting = false;
-      return { key, state: 'unknown', positionMs: null, offset: null, member: null, isWaiting };
+      const nothing = { positionMs: null, offset: null, member: null, aheadMs: null };
+      return { key, state: 'unknown', ...nothing, isWaiting: false };
     }
     const { state, positionMs, offset } = view;
     const isBehind = positionMs === null || limitMs === null || positionMs < limitMs;
     const isWaiting = state === 'reading' && !isBehind;
     const member = ids.get(view.member ?? '') ?? null;
-    return { key, state, positionMs, offset, member, isWaiting };
+    return { key, state, positionMs, offset, member, isWaiting, aheadMs: view.aheadMs ?? null };
   });
   const slowest = partitions.find(({ key }) => key === clock.slowest?.key) ?? null;
   // Who leads says with the limit what it has heard of; where nobody is there, it will.

@@ -342,3 +342,40 @@ test('iterating over an aligned batch throws before the first record after the s
   expect(seen).toEqual(['0:0', '0:1', '0:2']);
   expect(await batch!.done()).toBe(false);
 });
+
+/** 500 days later, and still in the past. */
+const farAhead = 720_000;
+
+test('one record far ahead does not carry the limit away while the others have nothing to read', async () => {
+  await partitions([0, 1, farAhead], [0, 1]);
+  await using zk = await startZk();
+  const ahead: number[] = [];
+  await using a = await start(zk, 2, { follow: true, idleAfter: 100 });
+  a.run.on('ahead', (_, __, timeMs) => ahead.push((timeMs - base) / minute));
+  const states = () => a.run.status().partitions.map(({ state }) => state);
+  await until(() => expect(a.seen).toHaveLength(4));
+  await until(() => expect(states()).toEqual(['idle', 'idle']));
+
+  expect(a.run.limit!.limitMs).toBe(base + 2 * minute);
+  expect(ahead).toEqual([farAhead]);
+
+  await append(1, [2, 3, 4]);
+  await until(() => expect(a.seen).toHaveLength(7));
+  expect(a.run.limit!.limitMs).toBe(base + 5 * minute);
+  await append(0, [5]);
+  await until(() => expect(a.seen).toContain('0:5'));
+  expect(a.run.status().quarantined).toBe(1);
+  await a.run.close();
+  await a.loop;
+});
+
+test('a gap in which nobody has anything is gone over, however long it is', async () => {
+  await partitions([0, farAhead], [0, farAhead + 1]);
+  await using zk = await startZk();
+  await using a = await start(zk, 2, { follow: true, idleAfter: 100 });
+
+  await until(() => expect(a.seen).toHaveLength(4));
+
+  await a.run.close();
+  await a.loop;
+});
