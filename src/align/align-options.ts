@@ -41,7 +41,13 @@ export interface AlignOptions {
   readonly from?: number | string | Date;
   /** Records of then and after are left out, and each partition ends there. */
   readonly to?: number | string | Date;
-  /** What becomes of a record whose event time cannot be believed. `skip`. */
+  /**
+   * What becomes of a record whose event time cannot be believed. With `skip` it is left out: that is
+   * counted in `status().quarantined`, and the process warns of it unless something listens to
+   * `quarantined`, or `onQuarantine` is given.
+   *
+   * @default 'skip'
+   */
   readonly quarantine?: QuarantinePolicy;
   /** How far in the future a record may be. 5 minutes. */
   readonly futureTolerance?: Duration;

@@ -57,6 +57,7 @@ export interface AlignStatus {
   readonly isFailingOpen: boolean;
   readonly partitions: readonly LaneStatus[];
   readonly records: number;
+  /** Records whose time cannot be believed: with `skip` all of them were left out. */
   readonly quarantined: number;
   /** Which share of its time it had records, and all of them too early. */
   readonly waitingShare: number;

@@ -42,6 +42,7 @@ import { Handovers } from './handovers.ts';
 import { Lane } from './lane.ts';
 import { type AlignPaths, alignPaths, formatMember, type StoredLimit } from './layout.ts';
 import { Leader } from './leader.ts';
+import { LeftOut } from './left-out.ts';
 import { LimitView } from './limit-view.ts';
 import { alignTable } from './option-tables.ts';
 import { prepareGroup } from './prepare.ts';
@@ -75,6 +76,7 @@ export class Aligner extends EventEmitter<AlignEvents> {
   readonly #heardState = () => this.#out.match();
   #leading: Promise<void> = Promise.resolve();
   #joinedZxid: bigint | undefined;
+  readonly #leftOut: LeftOut;
   #quarantined = 0;
   #closing: Promise<void> | undefined;
 
@@ -87,6 +89,7 @@ export class Aligner extends EventEmitter<AlignEvents> {
     this.#options = options;
     this.group = options.group;
     this.#clock = options.clock ?? systemClock;
+    this.#leftOut = new LeftOut({ group: options.group, clock: this.#clock });
     const { batchRecordsMax, doubtShare } = this.#settings;
     this.#out = new HandOut(client, {
       lanes: this.#lanes,
@@ -298,7 +301,11 @@ export class Aligner extends EventEmitter<AlignEvents> {
     this.#quarantined += 1;
     const partition = partitionIdOf(owned);
     this.#options.onQuarantine?.(partition, record, reason);
-    this.emit('quarantined', partition, record, reason);
+    const isHeard = this.emit('quarantined', partition, record, reason);
+    const isLost = this.#settings.quarantine === 'skip';
+    if (isLost && !isHeard && this.#options.onQuarantine === undefined) {
+      this.#leftOut.add(partition, record, reason);
+    }
   }
 
   #problem(where: string, error: unknown): void {
@@ -349,6 +356,7 @@ export class Aligner extends EventEmitter<AlignEvents> {
   #finish(end: { error?: unknown }): void {
     this.#client.off('state', this.#heardState);
     this.#out.finish(end);
+    this.#leftOut.close();
   }
 
   /**

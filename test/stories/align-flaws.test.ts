@@ -379,3 +379,24 @@ test('a gap in which nobody has anything is gone over, however long it is', asyn
   await a.run.close();
   await a.loop;
 });
+
+test('records of a clock that runs fast are counted, and warned of where nothing listens for them', async () => {
+  const future = (Date.now() - base) / minute + 60;
+  await partitions([0, future, future + 1], [0]);
+  await using zk = await startZk();
+  const warned: string[] = [];
+  const hear = (warning: Error) => warned.push(`${warning.name} ${warning.message}`);
+  process.on('warning', hear);
+  try {
+    await using a = await start(zk, 2);
+    await a.loop;
+
+    expect(a.run.status().quarantined).toBe(2);
+    await until(() => expect(warned).toHaveLength(2)); // at once, and when the run is over
+    expect(warned[0]).toMatch(
+      /^DroverWarning align g: a record was left out.*t\/0 offset 1 \(future\)/,
+    );
+  } finally {
+    process.off('warning', hear);
+  }
+});
