@@ -125,3 +125,25 @@ test('built-in modules are named with node:', () => {
 test('the imports were found at all', () => {
   expect(all.length).toBeGreaterThan(20);
 });
+
+/** Files that make regular expressions, and of what. Text from outside goes to `support/pattern.ts`. */
+const expressionMakers: Record<string, string> = {
+  'align/event-time.ts': "the caller's own RegExp, without its memory",
+  'console/recipe-kinds.ts': 'constants',
+  'kafka/layout.ts': 'paths of our own tables',
+  'protocol/digest-md5.ts': 'constants',
+  'recipes/queue-names.ts': 'constants',
+  'support/pattern-syntax.ts': 'the name of a Unicode property, to see whether it exists',
+  'support/pattern.ts': 'one class, which is given one character at a time',
+};
+
+test('no file makes a regular expression of text from outside: it could run for ever', () => {
+  const files = readdirSync(source, { recursive: true, encoding: 'utf8' })
+    .map((file) => file.split(sep).join('/'))
+    .filter((file) => file.endsWith('.ts') && !file.endsWith('.test.ts'));
+  const makers = files.filter((file) =>
+    /\bRegExp\(/.test(readFileSync(join(source, file), 'utf8')),
+  );
+
+  expect(makers.sort()).toEqual(Object.keys(expressionMakers));
+});

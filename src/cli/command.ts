@@ -6,6 +6,7 @@
  */
 
 import type { Client, ClientOptions, WatchEvent } from '../client/index.ts';
+import type { LineBudget } from './line-budget.ts';
 import type { Output } from './output.ts';
 
 export interface CommandOption {
@@ -104,6 +105,8 @@ export interface Context {
   /** Aborts on Ctrl-C, and when whoever reads the output has gone. */
   readonly signal: AbortSignal;
   readonly environment: Readonly<Record<string, string | undefined>>;
+  /** What the line may cost, where others depend on this process. */
+  readonly budget?: LineBudget;
   /** Who runs it. A `script` is the shell with its input not a terminal. */
   readonly surface: 'argv' | 'shell' | 'script' | 'console';
   /** What paths without a leading slash are relative to. */

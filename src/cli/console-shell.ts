@@ -3,7 +3,8 @@
  *
  * What may run is a list, and all else is refused: commands that talk to ZooKeeper alone. None that reads
  * or writes files here, runs a program, waits without end or goes to another server: whoever can open the
- * page may not do that to the machine it runs on. Output is caught, up to a limit.
+ * page may not do that to the machine it runs on. Output is caught, up to a limit, and each line has a
+ * budget of nodes, bytes, matching and time (line-budget.ts).
  */
 
 import { Writable } from 'node:stream';
@@ -16,6 +17,7 @@ import {
   type Target,
 } from './command.ts';
 import { CommandError } from './exit-codes.ts';
+import { consoleLineLimits, type LineLimits, usedUp } from './line-budget.ts';
 import { longOf, nameOf, parse } from './parse.ts';
 import { runCommand } from './run.ts';
 import { CliSession } from './session.ts';
@@ -58,14 +60,17 @@ type Ran = ShellView & { readonly writes: boolean };
 export class ConsoleShell {
   readonly #commands: CommandTable;
   readonly #environment: Readonly<Record<string, string | undefined>>;
+  readonly #limits: LineLimits;
   readonly #sessions: { readonly viewer: CliSession; readonly editor: CliSession };
 
   constructor(
     commands: CommandTable,
     target: Target,
     environment: Readonly<Record<string, string | undefined>>,
+    limits: LineLimits = consoleLineLimits,
   ) {
     this.#commands = commands;
+    this.#limits = limits;
     // Nothing of ours: a line must not see what else this process was started with.
     this.#environment = { NO_COLOR: '1', TERM: environment.TERM };
     const session = (readOnly: boolean) =>
@@ -94,12 +99,16 @@ export class ConsoleShell {
     }
     const tooMuch = new AbortController();
     out.onCut = () => tooMuch.abort();
+    const tooLate = new AbortController();
+    const { timeMs } = this.#limits;
+    const timer = setTimeout(() => tooLate.abort(usedUp(`${timeMs / 1_000} s`)), timeMs);
     const code = await runCommand(
       command!,
       rest,
       {
         commands: this.#commands,
         kind: 'console',
+        limits: this.#limits,
         environment: this.#environment,
         streams: { stdout: out, stderr: err, environment: this.#environment },
         shell: placeOnly(asked.cwd),
@@ -107,8 +116,8 @@ export class ConsoleShell {
         session: this.#sessions[asked.readOnly ? 'viewer' : 'editor'],
         input: async () => null,
       },
-      AbortSignal.any([asked.signal, tooMuch.signal]),
-    );
+      AbortSignal.any([asked.signal, tooMuch.signal, tooLate.signal]),
+    ).finally(() => clearTimeout(timer));
     return said(code);
   }
 

@@ -17,6 +17,7 @@ import { printable } from '../protocol/index.ts';
 import type { Command, CommandTable, Context, OptionValues, ShellControl } from './command.ts';
 import { CommandError, exitCodes } from './exit-codes.ts';
 import { journalFile } from './journal-file.ts';
+import { LineBudget, type LineLimits } from './line-budget.ts';
 import { escaped, jsonLine, Output, type OutputStreams } from './output.ts';
 import { nameOf, type Parsed, parse } from './parse.ts';
 import { resolvePath } from './paths.ts';
@@ -30,6 +31,8 @@ export interface Surface {
   readonly environment: Context['environment'];
   readonly streams: OutputStreams;
   readonly shell: ShellControl | null;
+  /** What each line may cost, where others depend on this process. */
+  readonly limits?: LineLimits;
   /** What `--json` and the connection options are where a line says nothing: a shell's own. */
   readonly defaults?: OptionValues;
   /** The session that lines share. Without it, each command has its own. */
@@ -220,6 +223,7 @@ function contextOf(
     cwd,
     environment: surface.environment,
     surface: surface.kind,
+    ...(surface.limits && { budget: new LineBudget(surface.limits) }),
     shell: surface.shell,
     client: () => connecting(session, output, signal),
     target: () => session.target(),
@@ -305,6 +309,7 @@ export function explain(error: unknown, output: Output, signal?: AbortSignal): n
 
 function explanationOf(error: unknown, signal?: AbortSignal): Explained | null {
   if (signal?.aborted && (error === signal.reason || (error as Error)?.name === 'AbortError')) {
+    if (signal.reason instanceof CommandError) return explanationOf(signal.reason); // it says why
     return { code: 'INTERRUPTED', exitCode: exitCodes.interrupted, message: 'interrupted' };
   }
   if (error instanceof CommandError) {

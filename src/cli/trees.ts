@@ -4,6 +4,7 @@
  */
 
 import { nameOf } from '../protocol/index.ts';
+import { expression, glob, literal, type Pattern, PatternError } from '../support/index.ts';
 import { Columns } from './columns.ts';
 import type { Context, OptionValues } from './command.ts';
 import { CommandError, exitCodes } from './exit-codes.ts';
@@ -37,6 +38,7 @@ async function* visited(
   };
   for await (const node of visitSubtree(client, path, { ...options, signal, onRefused })) {
     count += 1;
+    context.budget?.spend(Buffer.byteLength(node.path) + (node.data?.length ?? 0));
     output.status(() => `${count} nodes, at ${escaped(node.path)}`);
     yield node;
     await output.paced();
@@ -102,7 +104,7 @@ export async function find(context: Context, args: Args, options: OptionValues):
   const { output } = context;
   const [given, pattern] = args;
   const root = context.path(given);
-  const matches = filterOf(pattern, options);
+  const matches = filterOf(context, pattern, options);
   const depthMax = countOf(options, 'depth', '--depth');
   let found = 0;
   for await (const node of visited(context, root, {
@@ -127,9 +129,13 @@ export async function find(context: Context, args: Args, options: OptionValues):
   return exitCodes.ok;
 }
 
-function filterOf(pattern: string | undefined, options: OptionValues): (node: Visited) => boolean {
+function filterOf(
+  context: Context,
+  pattern: string | undefined,
+  options: OptionValues,
+): (node: Visited) => boolean {
   const tests: ((node: Visited) => boolean)[] = [];
-  if (pattern !== undefined) tests.push(nameTest(pattern, options));
+  if (pattern !== undefined) tests.push(nameTest(context, pattern, options));
   if (options.ephemeral) tests.push(({ stat }) => stat.ephemeralOwner > 0n);
   if (options.leaf) tests.push(({ stat }) => stat.numChildren === 0);
   const owner = options.owner as string | undefined;
@@ -152,28 +158,61 @@ function filterOf(pattern: string | undefined, options: OptionValues): (node: Vi
 }
 
 /** Text anywhere in the path; with * or ? the whole name; with -E a regular expression over the path. */
-function nameTest(pattern: string, options: OptionValues): (node: Visited) => boolean {
-  const flags = options.i === true ? 'iu' : 'u';
+function nameTest(
+  context: Context,
+  pattern: string,
+  options: OptionValues,
+): (node: Visited) => boolean {
   if (options.E === true) {
-    const expression = expressionOf(pattern, flags, 'without -E it is text');
-    return ({ path }) => expression.test(path);
+    const matches = matcher(context, pattern, options, {
+      make: expression,
+      cure: 'without -E it is plain text',
+    });
+    return ({ path }) => matches(path);
   }
-  const quoted = pattern.replace(/[.+^${}()|[\]\\/-]/g, '\\$&');
   if (/[*?]/.test(pattern)) {
-    const glob = new RegExp(`^${quoted.replaceAll('*', '.*').replaceAll('?', '.')}$`, `${flags}s`);
-    return ({ path }) => glob.test(nameOf(path));
+    const matches = matcher(context, pattern, options, { make: glob, cure: 'make it shorter' });
+    return ({ path }) => matches(nameOf(path));
   }
-  const text = new RegExp(quoted, flags);
-  return ({ path }) => text.test(path);
+  const matches = textTest(context, pattern, options);
+  return ({ path }) => matches(path);
 }
 
-function expressionOf(pattern: string, flags: string, way: string): RegExp {
+function textTest(
+  context: Context,
+  text: string,
+  options: OptionValues,
+): (text: string) => boolean {
+  if (options.i !== true) return (all) => all.includes(text);
+  return matcher(context, text, options, { make: literal, cure: 'make it shorter' });
+}
+
+/** Patterns run in linear time: in the console one that does not would stop the server for everybody. */
+function matcher(
+  { budget }: Context,
+  pattern: string,
+  options: OptionValues,
+  { make, cure }: { readonly make: typeof glob; readonly cure: string },
+): (text: string) => boolean {
+  const stepsMax = budget?.limits.patternStepsMax ?? Number.POSITIVE_INFINITY;
+  const refuse = (cause: unknown): never => {
+    if (!(cause instanceof PatternError)) throw cause;
+    const what = `cannot use the pattern ${escaped(cut(pattern))}: ${escaped(cause.message)}`;
+    throw new CommandError('usage', `${what}; ${cure}`, { cause });
+  };
+  let made: Pattern;
   try {
-    return new RegExp(pattern, flags);
-  } catch (cause) {
-    const why = `${escaped(pattern)} is no regular expression`;
-    throw new CommandError('usage', `${why}; ${way}`, { cause });
+    made = make(pattern, { ignoreCase: options.i === true, stepsMax });
+  } catch (error) {
+    return refuse(error);
   }
+  return (text) => {
+    try {
+      return made.test(text);
+    } catch (error) {
+      return refuse(error);
+    }
+  };
 }
 
 export function sessionIdOf(text: string): bigint {
@@ -203,13 +242,10 @@ export function durationOf(options: OptionValues, key: string, flag: string): nu
 export async function grep(context: Context, args: Args, options: OptionValues): Promise<number> {
   const { output } = context;
   const [pattern = '', given] = args;
-  const flags = options.i === true ? 'iu' : 'u';
-  const quoted = pattern.replace(/[.*+?^${}()|[\]\\/-]/g, '\\$&');
-  const expression = expressionOf(
-    options.F === true ? quoted : pattern,
-    flags,
-    'grep -F takes it as text',
-  );
+  const matches =
+    options.F === true
+      ? textTest(context, pattern, options)
+      : matcher(context, pattern, options, { make: expression, cure: 'grep -F takes it as text' });
   const depthMax = countOf(options, 'depth', '--depth');
   let found = 0;
   const visiting = { withData: true, ...(depthMax !== undefined && { depthMax }) };
@@ -217,7 +253,7 @@ export async function grep(context: Context, args: Args, options: OptionValues):
     if (data === null) continue;
     const lines = data.toString('utf8').split('\n');
     for (const [i, line] of lines.entries()) {
-      if (!expression.test(line)) continue;
+      if (!matches(line)) continue;
       found += 1;
       if (options.l === true) {
         if (output.isJson) output.record({ path });

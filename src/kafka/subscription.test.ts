@@ -50,6 +50,48 @@ test('what cannot be a subscription is refused, and says which argument', () => 
   expect(() => filterOf(' ')).toThrow(/matches all/);
 });
 
+test('a filter that would keep a backtracking engine busy for ever is matched at once', () => {
+  const topics = ['a'.repeat(249), ...all];
+  const written = (filter: string) =>
+    ({ pattern: 'white_list', subscription: new Map([[filter, 1]]), timestampMs: null }) as const;
+
+  expect([...expand(written('(a+)+b'), topics).keys()]).toEqual(['ab']);
+  expect([...expand(written('(a|a)*b|(.*a){12}c'), topics).keys()]).toEqual(['ab', 'b']);
+});
+
+test('a filter means what it means to Java, or is refused by name', () => {
+  const topics = ['api-v1', 'a]b', 'logs.eu', 'LOGS.eu', 'x1'];
+  const wanted = (filter: string) => topics.filter(filterOf(filter));
+
+  expect(wanted('api\\-v1, logs\\..*')).toEqual(['api-v1', 'logs.eu']);
+  expect(wanted('"[A-Z]+[.]eu|\\w\\d"')).toEqual(['LOGS.eu', 'x1']);
+  expect(wanted('a]b')).toEqual(['a]b']);
+  expect(wanted('(logs)')).toEqual([]);
+  for (const [filter, why] of [
+    ['(?i)logs.*', /flags/],
+    ['logs(?!.*eu)', /look-ahead/],
+    ['\\Qlogs.eu\\E', /quotation/],
+    ['[a-z&&[^x]]+', /intersection/],
+    ['(a)\\1', /back-reference/],
+    ['a*+', /possessive/],
+    ['a{1,2}', /\{ has no count/], // the comma has become "or", as in Java's consumer
+  ] as const) {
+    expect(() => filterOf(filter), filter).toThrow(why);
+    expect(() => filterOf(filter), filter).toThrow(/cannot use the filter/);
+  }
+});
+
+test('a filter is bounded in its length, its size and its work', () => {
+  const topics = Array.from({ length: 20_000 }, (_, i) =>
+    (i * 2_654_435_761).toString(2).replaceAll('0', 'a').replaceAll('1', 'b').repeat(5),
+  );
+  const matches = filterOf('.*a[ab]{80}c');
+
+  expect(() => filterOf(`${'"'.repeat(1_000_000)}a`)).toThrow(/1000001 characters/);
+  expect(() => filterOf('((a{900}){900}){900}')).toThrow(/too large/);
+  expect(() => topics.filter(matches)).toThrow(/too much work/);
+});
+
 test('an id is made by the rule of the documents, zeros and all', () => {
   const uuid = '0000002a-0000-4000-8000-000000000000';
   const id = consumerIdOf({ group: 'g', wallMs: 1_411_294_187_842.7, host: 'h-1', uuid });

@@ -4,11 +4,13 @@
  * In: what a caller asks for, or what a member has registered. Out: threads for each topic. Filters are
  * Kafka's: commas mean "or", blanks and outer quotes are dropped, and the whole name must match. Only
  * the first key of a filter counts, as in Java's consumer. Internal topics are left out unless asked
- * for. JavaScript reads the expression, so a construct that only Java knows is refused here, and where
- * another member wrote it, that member counts as wanting nothing, and is reported.
+ * for. Filters are matched in linear time, since any member may write one and every member matches it.
+ * They are read as Java reads them; what `support/pattern-syntax.ts` does not support is refused by name,
+ * and where another member wrote it, that member counts as wanting nothing, and is reported.
  */
 
 import { ArgumentError } from '../client/index.ts';
+import { expression, PatternError } from '../support/index.ts';
 import {
   type ConsumerRegistration,
   type SubscriptionPattern,
@@ -65,21 +67,50 @@ function checkThreads(threads: number): void {
   throw new ArgumentError('threads', `1 to ${threadsMax} are wanted, not ${threads}`);
 }
 
+/** Several hundred topics by name. */
+const filterCharsMax = 10_000;
+
+/** The work that one filter may take for all topics together: half a second at the worst. */
+const filterStepsMax = 5_000_000;
+
 function expressionOf(raw: string): string {
-  return raw
-    .trim()
-    .replaceAll(',', '|')
-    .replaceAll(' ', '')
-    .replace(/^["']+/, '')
-    .replace(/["']+$/, '');
+  if (raw.length > filterCharsMax) {
+    throw new Error(
+      `the filter has ${raw.length} characters; at most ${filterCharsMax} are allowed`,
+    );
+  }
+  return unquoted(raw.trim().replaceAll(',', '|').replaceAll(' ', ''));
 }
 
-/** Throws what is wrong with it. */
+function unquoted(text: string): string {
+  let [first, end] = [0, text.length];
+  const isQuote = (at: number) => text[at] === '"' || text[at] === "'";
+  while (first < end && isQuote(first)) first += 1;
+  while (end > first && isQuote(end - 1)) end -= 1;
+  return text.slice(first, end);
+}
+
+/** Throws what is wrong with it, and so does what it returns when the filter takes too much work. */
 export function filterOf(raw: string): (topic: string) => boolean {
   const text = expressionOf(raw);
-  if (text === '') throw new Error('a filter that is empty matches nothing; .* matches all');
-  const pattern = new RegExp(`^(?:${text})$`);
-  return (topic) => pattern.test(topic);
+  if (text === '') throw new Error('the filter is empty and matches nothing; .* matches all');
+  const refuse = (cause: unknown): never => {
+    if (!(cause instanceof PatternError)) throw cause;
+    const shown = text.length > 100 ? `${text.slice(0, 100)}…` : text;
+    throw new Error(`cannot use the filter ${JSON.stringify(shown)}: ${cause.message}`, { cause });
+  };
+  try {
+    const pattern = expression(text, { whole: true, stepsMax: filterStepsMax });
+    return (topic) => {
+      try {
+        return pattern.test(topic);
+      } catch (error) {
+        return refuse(error);
+      }
+    };
+  } catch (error) {
+    return refuse(error);
+  }
 }
 
 /** Whether all topics must be known to say what it means. */

@@ -18,6 +18,8 @@ export { nearest } from './nearest.ts';
 export { onAbort } from './on-abort.ts';
 export { checkOptions, type OptionKind, type OptionTable, optionKinds, shown } from './options.ts';
 export { Pace, paced, sortInTurns } from './pace.ts';
+export { expression, glob, literal, type Pattern } from './pattern.ts';
+export { PatternError } from './pattern-syntax.ts';
 export { pause } from './pause.ts';
 export { escaped, printable } from './printable.ts';
 export { unbounded } from './unbounded.ts';

@@ -75,6 +75,38 @@ test('find finds by name, owner, size and age', async () => {
   expect((await runInProcess(zk.address, ['find', '/none'])).code).toBe(6);
 });
 
+test('a pattern that would keep a backtracking engine busy for ever is answered at once', async () => {
+  await using zk = await startZk();
+  const client = await zk.connect();
+  await client.create(`/${'a'.repeat(120)}`, `${'a'.repeat(120)}\n`);
+  const run = (...words: string[]) => runInProcess(zk.address, words);
+
+  expect(await run('find', '/', '*a*a*a*a*a*a*b')).toMatchObject({ code: 0, lines: [] });
+  expect(await run('find', '/', '(a+)+b', '-E')).toMatchObject({ code: 0, lines: [] });
+  expect(await run('find', '/', '(a+)+b$', '-E', '-i')).toMatchObject({ code: 0, lines: [] });
+  expect(await run('grep', '(a|a)*b', '/')).toMatchObject({ code: 1, lines: [] });
+});
+
+test('a pattern with any character is text, and what an expression cannot hold is named', async () => {
+  await using zk = await startZk();
+  const client = await zk.connect();
+  for (const name of ['my-api-v1', 'a(b', 'a\\b', 'x{2}'])
+    await client.create(`/${name}`, 'a-b (c)');
+  const run = (...words: string[]) => runInProcess(zk.address, words);
+
+  expect((await run('find', '/', 'api-')).lines).toEqual(['/my-api-v1']);
+  expect((await run('find', '/', 'API-', '-i')).lines).toEqual(['/my-api-v1']);
+  expect((await run('find', '/', '*-v?')).lines).toEqual(['/my-api-v1']);
+  expect((await run('find', '/', '(')).lines).toEqual(['/a(b']);
+  expect((await run('find', '/', 'x{2}')).lines).toEqual(['/x{2}']);
+  expect((await run('grep', '-F', 'B (', '/', '-i', '-l')).lines).toHaveLength(4);
+  expect(await run('find', '/', '(?=a)', '-E')).toMatchObject({
+    code: 2,
+    err: 'drover: cannot use the pattern (?=a): look-ahead ((?=…)) is not supported; without -E it is plain text\n',
+  });
+  expect((await run('grep', '(a)\\1', '/')).err).toContain('back-reference');
+});
+
 test('grep finds lines in data, and ends with 1 where there are none', async () => {
   await using zk = await startZk();
   await planted(zk);
