@@ -26,6 +26,11 @@ if (typeof confluent === 'string') say(`left out: ${confluent}`);
 if (!existsSync('/usr/bin/chromium') && process.env.CHROMIUM === undefined) {
   await aptInstall(['chromium'], say).catch((error) => say(`no Chromium: ${reason(error)}`));
 }
+// Completion is tried in real shells.
+const shells = ['zsh', 'fish'].filter((shell) => !existsSync(`/usr/bin/${shell}`));
+if (shells.length > 0) {
+  await aptInstall(shells, say).catch((error) => say(`left out: ${shells}: ${reason(error)}`));
+}
 if (missing.length > 0 && process.env.CI === 'true') {
   say('a missing peer is a failure when CI=true');
   process.exit(1);

@@ -362,7 +362,7 @@ test('completion scripts are valid, and what they ask is answered', async () => 
     'bash',
     [
       '-c',
-      `source ./bash; drover() { printf '%s\\n' "$*" >> asked; printf '/a b\\tabout\\n/c\\t\\n'; }
+      `source ./bash; drover() { printf '%s\\n' "$@" >> asked; printf '/a b\\tabout\\n/*\\t\\n'; }
      COMP_LINE='drover get $(touch evil) /x' COMP_POINT=27; _drover; printf '<%s>' "\${COMPREPLY[@]}"; cat asked`,
     ],
     { cwd: folder },
@@ -372,6 +372,6 @@ test('completion scripts are valid, and what they ask is answered', async () => 
     said += chunk;
   });
   await once(check, 'close');
-  expect(said).toBe('</a b></c>complete\n--\nget $(touch evil) /x\n');
+  expect(said).toBe('</a b></*>complete\n--\nget $(touch evil) /x\n');
   expect(existsSync(join(folder, 'evil'))).toBe(false);
 });

@@ -1,6 +1,9 @@
 /**
  * Completion for bash, zsh and fish: short scripts that hand the line to `drover complete` and take what
  * it prints, `value<TAB>about` a line. What was typed is passed on as it is and never evaluated.
+ *
+ * What is offered becomes part of a command line, and anyone who can create a node chooses its name. A
+ * name that means something to a shell, such as `$(reboot)`, is therefore never offered.
  */
 
 import type { Client } from '../client/index.ts';
@@ -12,9 +15,11 @@ import { targetOf } from './target.ts';
 import { tokens } from './tokens.ts';
 
 const bash = `_drover() {
-  local line="\${COMP_LINE:0:COMP_POINT}" found IFS=$'\\n'
-  found=$(drover complete -- "\${line#* }" 2>/dev/null | cut -f1)
-  COMPREPLY=($found)
+  local line="\${COMP_LINE:0:COMP_POINT}" value
+  COMPREPLY=()
+  while IFS= read -r value; do
+    COMPREPLY+=("$value")
+  done < <(drover complete -- "\${line#* }" 2>/dev/null | cut -f1)
   # Bash replaces what stands behind the last colon or equals sign alone.
   local word="\${line##*[[:space:]]}" kept
   kept="\${word%"\${word##*[:=]}"}"
@@ -31,7 +36,7 @@ _drover() {
     values+=("$value")
     abouts+=("$value\${about:+  -- $about}")
   done < <(drover complete -- "\${LBUFFER#* }" 2>/dev/null)
-  (( \${#values} )) && compadd -U -Q -S '' -l -d abouts -a values
+  (( \${#values} )) && compadd -U -S '' -l -d abouts -a values
 }
 compdef _drover drover
 `;
@@ -58,6 +63,9 @@ export async function completion(
   return exitCodes.ok;
 }
 
+/** Letters, digits and what neither bash nor zsh nor fish reads as anything but itself. */
+const plainToShells = /^[\p{L}\p{M}\p{N}._/:@%+,=-]+$/u;
+
 export async function completeLine(
   context: Context,
   [line = '']: readonly string[],
@@ -78,6 +86,7 @@ export async function completeLine(
   const { candidates } = await complete(line, { commands, cwd: '/', client, contexts });
   await Promise.all(opened.map((each) => each.close()));
   for (const { value, about } of candidates) {
+    if (!plainToShells.test(value)) continue;
     if (output.isJson) output.record({ value, about });
     else output.line(`${value}\t${about}`);
   }

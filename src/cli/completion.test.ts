@@ -12,7 +12,7 @@ beforeAll(async () => {
   client = await connect(`127.0.0.1:${server.port}`);
   for (const path of [
     ...['/brokers', '/brokers/ids', '/brokers/topics', '/brokers/topics/orders', '/consumers'],
-    ...['/with space', '/with space/in', '/\u202eevil'],
+    ...['/with space', '/with space/in', '/\u202eevil', '/--server=elsewhere'],
   ]) {
     await client.create(path);
   }
@@ -55,6 +55,12 @@ test('names with spaces are quoted, and hostile ones are not offered', async () 
   expect(await values('ls /wi')).toEqual(['"/with space"']);
   expect(await values('ls "/with space/i')).toEqual(['"/with space/in"']);
   expect((await values('ls /')).join()).not.toContain('evil');
+});
+
+test('a name is not offered where it would be read as an option', async () => {
+  expect(await values('ls --server=')).toEqual([]);
+  expect((await values('ls ')).join()).not.toContain('elsewhere');
+  expect(await values('ls /--server=')).toEqual(['/--server=elsewhere']);
 });
 
 test('flags and their values are completed', async () => {

@@ -151,7 +151,8 @@ async function paths(word: string, around: Surroundings): Promise<Candidate[]> {
     const all = children.map((child) => ({ value: child, about: '' }));
     for (const { value } of await ranked(all, name)) {
       const full = `${shown}${value}`;
-      if (quotedWord(full).includes('\n')) continue;
+      // At the beginning of a word a dash would make an option of it, as --server=elsewhere.
+      if (full.startsWith('-') || quotedWord(full).includes('\n')) continue;
       found.push({ value: quotedWord(full), about: '' });
     }
   }
