@@ -181,8 +181,15 @@ describe.skipIf(!hasPty)('in a terminal', () => {
     const first = await started(client, server.port);
     first.type('create /kept x\r');
     await first.hears(/Created \/kept\n.*> $/);
-    first.type('addauth digest ann:canary\r');
-    await first.hears(/canary\n.*> $/);
+    for (const secret of [
+      'addauth digest ann:canary',
+      '"ADDAUTH" digest ann:canary',
+      'ls / --aut digest:ann:canary',
+      'context add p --server h --store-auth digest:ann:canary',
+    ]) {
+      first.type(`${secret}\r`);
+      await first.hears(/canary[^>]*\n.*> $/);
+    }
     first.type('ls /brokers\r');
     await first.hears(/\[ids, topics\]\n.*> $/);
     first.type('quit\r');

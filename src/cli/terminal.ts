@@ -3,7 +3,7 @@
  *
  * The prompt is Node's own line editor: history on disk, Ctrl-R searches it, Tab completes. Lines that
  * are pasted together run one after the other. Ctrl-C stops the line that runs, or clears the one that is
- * typed; Ctrl-D leaves. What holds a secret (addauth, --auth) is never written to the history.
+ * typed; Ctrl-D leaves. Lines that hold a password (addauth, --auth) are never written to the history.
  *
  * A script goes on after a line that failed, as zkCli's does, and ends with the code of the last one;
  * it ends at once where no server can be reached, or after --stop-on-error.
@@ -18,6 +18,7 @@ import type { Context, OptionValues } from './command.ts';
 import { CommandError, exitCodes } from './exit-codes.ts';
 import { makeFolders } from './make-folders.ts';
 import { escaped } from './output.ts';
+import { holdsSecret } from './secret-lines.ts';
 import { Shell } from './shell.ts';
 
 export async function shell(
@@ -88,7 +89,6 @@ async function runScript(
 // ── a prompt ──────────────────────────────────────────────────────────────────────────────────────
 
 const historyLinesMax = 1_000;
-const isSecret = /^\s*addauth\b|--auth\b|--sasl/;
 
 class Terminal {
   readonly #context: Context;
@@ -135,7 +135,7 @@ class Terminal {
     repl.on('SIGINT', () => this.#interrupted());
     // The editor's own hook for what must not be kept.
     repl.on('history', (lines: string[]) => {
-      for (let i = lines.length - 1; i >= 0; i--) if (isSecret.test(lines[i]!)) lines.splice(i, 1);
+      for (let i = lines.length - 1; i >= 0; i--) if (holdsSecret(lines[i]!)) lines.splice(i, 1);
     });
     if (history !== null) {
       repl.setupHistory(history, (error) => {
