@@ -82,6 +82,18 @@ test('what is not there is 404, and says so', async () => {
   expect((await zk.get('/api/alignment/one?name=none')).status).toBe(404);
 });
 
+test('a plan whose count is absurd is a problem with its path, and takes no memory', async () => {
+  await using zk = await startConsoleInTest();
+  await zk.client.create('/align/g/members', '', { parents: true });
+  await zk.client.create('/align/g/plan', '{"version":1,"epoch":"1","topics":{"t":300000000}}');
+
+  const list = await zk.get('/api/alignment');
+  const one = await zk.get('/api/alignment/one?name=g');
+
+  expect(list.json.groups).toMatchObject([{ group: 'g', members: 0 }]);
+  expect(one.json.problems).toMatchObject([{ path: '/align/g/plan' }]);
+});
+
 test('a search looks at names, data and owners', async () => {
   await using zk = await startConsoleInTest();
   await zk.client.create('/x/Needle', '', { parents: true });

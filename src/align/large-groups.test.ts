@@ -7,7 +7,16 @@ import { systemClock } from '../support/index.ts';
 import { startTestServer, type TestServer } from '../testing/index.ts';
 import { deleteCut, planCut, readCut, writeParts } from './cuts.ts';
 import type { PartitionReport } from './group-clock.ts';
-import { alignPaths, formatMember, formatPlan, parseMember, parsePlan } from './layout.ts';
+import {
+  alignPaths,
+  formatMember,
+  formatPlan,
+  memberNode,
+  parseCut,
+  parseLimit,
+  parseMember,
+  parsePlan,
+} from './layout.ts';
 import { Reporter } from './reporter.ts';
 import { readAlignment } from './snapshot.ts';
 
@@ -69,6 +78,52 @@ test('a plan of 100,000 partitions fits one node, and so do names that are no nu
 
   expect(text.length).toBeLessThan(200);
   expect(parsePlan(Buffer.from(text), '/p')).toEqual(plan);
+});
+
+test.each([
+  ['{"t":300000000}', /topics\.t: a count from 0 to 200000/],
+  ['{"t":-1}', /topics\.t/],
+  ['{"t":1.5}', /topics\.t/],
+  ['{"t":{"length":9}}', /topics\.t/],
+  ['{"a":150000,"b":150000}', /topics\.b: 150000 makes more than 200000 partitions in all/],
+])('a plan whose counts are too large, %s, is a problem with its path', (topics, why) => {
+  const text = `{"version":1,"epoch":"1","topics":${topics}}`;
+
+  expect(() => parsePlan(Buffer.from(text), '/align/g/plan')).toThrow(why);
+  expect(() => parsePlan(Buffer.from(text), '/align/g/plan')).toThrow('/align/g/plan');
+});
+
+test('numbers of more digits than a jute long has are refused: to read them takes long', () => {
+  const text = `{"version":1,"epoch":"${'9'.repeat(500_000)}","end":1,"start":null,"offsets":{}}`;
+
+  expect(() => parseCut(Buffer.from(text), '/p')).toThrow(/epoch must be a decimal number/);
+});
+
+test.each([-1, 0.5, 1e9])('a cut in %s parts is a problem with its path', (parts) => {
+  const cut = { end: 60_000, start: null, node: '60000-1', parts };
+  const limit = {
+    ...{ version: 1, epoch: '1', limit: 60_000, cut, moved_ms: 0 },
+    rule: { mode: 'off', step_ms: 60_000 },
+  };
+
+  expect(() => parseLimit(Buffer.from(JSON.stringify(limit)), '/p')).toThrow(/parts must be/);
+});
+
+test('a group of 60,000 partitions that are all at their end is shown at once', async () => {
+  const names = Array.from({ length: 60_000 }, (_, i) => `t/${i}`);
+  const done = { epoch: 1n, state: 'finished', positionMs: null, offset: 0n, reached: [] } as const;
+  const partitions = new Map(names.map((name) => [name, done]));
+  await ensurePath(client, paths.members);
+  await client.create(paths.plan, '{"version":1,"epoch":"1","topics":{"t":60000}}');
+  await client.create(paths.config, '{"version":1,"mode":"off","step_ms":1}');
+  const parts = formatMember({ id: 'm', partitions, records: 1, waitingShare: 0 });
+  for (const [i, data] of parts.entries())
+    await client.create(paths.member(memberNode('m', 1n, i)), data);
+
+  const seen = await readAlignment(client, 'g');
+
+  expect(seen?.partitions).toHaveLength(60_000);
+  expect(seen?.slowest).toBeNull();
 });
 
 test('a member of 12,000 partitions says so in several nodes, and takes back what it has no more', async () => {

@@ -20,7 +20,7 @@
  * left alone.
  */
 
-import { LayoutError, type PartitionId } from '../kafka/index.ts';
+import { LayoutError, type PartitionId, PartitionSum, toCount } from '../kafka/index.ts';
 import type { PartitionReport, PartitionState } from './group-clock.ts';
 import type { Pass } from './partition-clock.ts';
 import { type Pace, type Rule, withHold } from './rule.ts';
@@ -151,7 +151,7 @@ export function formatLimit(limit: StoredLimit): string {
 
 export function parseLimit(data: Uint8Array | null, path: string): StoredLimit {
   return reading(data, path, (json) => ({
-    epoch: BigInt(text(json, 'epoch')),
+    epoch: long(json.epoch, 'epoch'),
     limitMs: json.limit === null ? null : number(json, 'limit'),
     rule: ruleFrom(object(json, 'rule')),
     cut: json.cut === null || json.cut === undefined ? null : pointerFrom(object(json, 'cut')),
@@ -160,13 +160,16 @@ export function parseLimit(data: Uint8Array | null, path: string): StoredLimit {
   }));
 }
 
+/** Of a cut that fills each of them: far beyond what any group has partitions for. */
+const cutPartsMax = 1_000;
+
 function pointerFrom(json: Json): CutPointer {
   const start = json.start === null ? null : number(json, 'start');
   return {
     end: number(json, 'end'),
     start,
     node: text(json, 'node'),
-    parts: number(json, 'parts'),
+    parts: count(json, 'parts', cutPartsMax),
   };
 }
 
@@ -232,10 +235,10 @@ function reportFrom(json: Json): PartitionReport {
   const state = statesByLetter.get(text(json, 's'));
   if (state === undefined) throw new Error(`s: ${json.s} is no state`);
   return {
-    epoch: BigInt(text(json, 'e')),
+    epoch: long(json.e, 'e'),
     state,
     positionMs: json.t === null ? null : number(json, 't'),
-    offset: BigInt(text(json, 'o')),
+    offset: long(json.o, 'o'),
     reached: passesFrom(json.c),
     ...(json.a !== undefined && { aheadMs: number(json, 'a') }),
   };
@@ -246,7 +249,7 @@ const passesJson = (passes: readonly Pass[]) =>
 
 function passesFrom(json: unknown): Pass[] {
   if (json === undefined) return [];
-  return (json as [number, string][]).map(([end, offset]) => ({ end, offset: BigInt(offset) }));
+  return (json as [number, string][]).map(([end, offset]) => ({ end, offset: long(offset, 'c') }));
 }
 
 // ── cuts and handovers ──────────────────────────────────────────────────────────────────────────
@@ -268,12 +271,12 @@ export function formatCut({ epoch, start, end, offsets, isFinal }: StoredCut): s
 
 export function parseCut(data: Uint8Array | null, path: string): StoredCut {
   return reading(data, path, (json) => ({
-    epoch: BigInt(text(json, 'epoch')),
+    epoch: long(json.epoch, 'epoch'),
     start: json.start === null ? null : number(json, 'start'),
     end: number(json, 'end'),
     isFinal: json.final === true,
     offsets: new Map(
-      Object.entries(object(json, 'offsets')).map(([key, offset]) => [key, BigInt(String(offset))]),
+      Object.entries(object(json, 'offsets')).map(([key, offset]) => [key, long(offset, key)]),
     ),
   }));
 }
@@ -292,8 +295,8 @@ export function formatHandover(handover: Handover): string {
 
 export function parseHandover(data: Uint8Array | null, path: string): Handover {
   return reading(data, path, (json) => ({
-    epoch: BigInt(text(json, 'epoch')),
-    offset: BigInt(text(json, 'offset')),
+    epoch: long(json.epoch, 'epoch'),
+    offset: long(json.offset, 'offset'),
     positionMs: json.position === null ? null : number(json, 'position'),
     lastMs: json.last === null || json.last === undefined ? null : number(json, 'last'),
     reached: passesFrom(json.reached),
@@ -319,13 +322,16 @@ export function formatPlan(epoch: bigint, topics: ReadonlyMap<string, readonly s
 export function parsePlan(data: Uint8Array | null, path: string): Map<string, string[]> {
   return reading(data, path, (json) => {
     const entries = Object.entries(object(json, 'topics'));
-    return new Map(entries.map(([topic, names]) => [topic, namesFrom(names)]));
+    const sum = new PartitionSum();
+    return new Map(entries.map(([topic, names]) => [topic, namesFrom(topic, names, sum)]));
   });
 }
 
-function namesFrom(names: unknown): string[] {
-  if (typeof names !== 'number') return (names as unknown[]).map(String);
-  return Array.from({ length: names }, (_, i) => String(i));
+function namesFrom(topic: string, names: unknown, sum: PartitionSum): string[] {
+  if (Array.isArray(names)) return names.map(String);
+  const count = toCount(names, `topics.${topic}`);
+  sum.add(count, `topics.${topic}`);
+  return Array.from({ length: count }, (_, i) => String(i));
 }
 
 // ── size ────────────────────────────────────────────────────────────────────────────────────────
@@ -368,6 +374,18 @@ function number(json: Json, name: string): number {
   const value = json[name];
   if (typeof value === 'number' && Number.isFinite(value)) return value;
   throw new Error(`${name}: a number is wanted`);
+}
+
+function count(json: Json, name: string, most: number): number {
+  const value = number(json, name);
+  if (Number.isInteger(value) && value >= 0 && value <= most) return value;
+  throw new Error(`${name} must be a whole number from 0 to ${most}`);
+}
+
+/** A jute long as decimal text. */
+function long(value: unknown, name: string): bigint {
+  if (typeof value === 'string' && /^-?\d{1,19}$/.test(value)) return BigInt(value);
+  throw new Error(`${name} must be a decimal number of at most 19 digits`);
 }
 
 function text(json: Json, name: string): string {

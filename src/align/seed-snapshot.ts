@@ -39,7 +39,7 @@ export async function readSeedAlignment(
   const paths = known.paths(root);
   const names = (await childrenOf(client, paths.progress)) ?? [];
   const wanted = [paths.coordinator, paths.topicPartitions, paths.progress];
-  if (layout === 'java') wanted.push(...names.map((name) => `${paths.progress}/${name}`));
+  if (layout === 'java') for (const name of names) wanted.push(`${paths.progress}/${name}`);
   const nodes = new Map<string, { readonly data: Buffer | null }>();
   for (const path of wanted) {
     const node = await nodeOf(client, path);

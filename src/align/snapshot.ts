@@ -118,7 +118,8 @@ export async function readAlignment(
     const member = ids.get(view.member ?? '') ?? null;
     return { key, state, positionMs, offset, member, isWaiting, aheadMs: view.aheadMs ?? null };
   });
-  const slowest = partitions.find(({ key }) => key === clock.slowest?.key) ?? null;
+  const slowestKey = clock.slowest?.key;
+  const slowest = partitions.find(({ key }) => key === slowestKey) ?? null;
   // Who leads says with the limit what it has heard of; where nobody is there, it will.
   const heard = members.size === 0 ? rule : (limit?.rule ?? rule);
   return {

@@ -18,6 +18,7 @@ import {
   layout08,
   type PartitionFault,
   type PartitionStanding,
+  PartitionSum,
   readBrokers,
   readController,
   readTopic,
@@ -84,9 +85,10 @@ export async function readCluster(
   const names = only ?? (await readTopicNames(client));
   const read = found === '0.7' ? readTopic07 : readTopic08;
   const topics: TopicView[] = [];
+  const reading = { onProblem, sum: new PartitionSum() };
   for (let from = 0; from < names.length; from += topicsAtOnce) {
     const some = names.slice(from, from + topicsAtOnce);
-    const views = await Promise.all(some.map((topic) => read(client, topic, onProblem)));
+    const views = await Promise.all(some.map((topic) => read(client, topic, reading)));
     topics.push(...views.filter((view) => view !== null));
   }
   const brokers = await readBrokers(client, { onProblem });
@@ -94,12 +96,17 @@ export async function readCluster(
   return { generation: found, brokers, controller, topics, problems };
 }
 
-type Tell = (problem: LayoutProblem) => void;
+/** What reading all topics has in common. */
+interface Reading {
+  readonly onProblem: (problem: LayoutProblem) => void;
+  /** Of the partitions that brokers of 0.7 count. */
+  readonly sum: PartitionSum;
+}
 
 async function readTopic08(
   client: Client,
   topic: string,
-  onProblem: Tell,
+  { onProblem }: Reading,
 ): Promise<TopicView | null> {
   const seen = await readTopic(client, topic, { onProblem });
   if (seen === null) return null;
@@ -115,16 +122,17 @@ async function readTopic08(
 async function readTopic07(
   client: Client,
   topic: string,
-  onProblem: Tell,
+  { onProblem, sum }: Reading,
 ): Promise<TopicView | null> {
   const brokers = await childrenOf(client, layout07.topic.at({ topic }));
   const lists = await Promise.all(
     brokers.map(async (broker): Promise<PartitionView[]> => {
       const path = layout07.topicBroker.at({ topic, broker });
       const data = await dataOf(client, path);
-      const count = (data && layout07.topicBroker.tryParse(data, path, onProblem)) ?? 0;
+      const stated = (data && layout07.topicBroker.tryParse(data, path, onProblem)) ?? 0;
+      const length = sum.take(stated, path, onProblem);
       const id = Number(broker);
-      return Array.from({ length: count }, (_, partition) => ({
+      return Array.from({ length }, (_, partition) => ({
         name: formatBrokerPartition({ broker: id, partition }),
         leader: id,
         leaderEpoch: null,

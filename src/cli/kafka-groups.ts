@@ -96,7 +96,7 @@ export async function groupsView(client: Client, options: ViewOptions): Promise<
       topics: new Set(partitions.map(({ topic }) => topic)).size,
       partitions: partitions.length,
       owned: partitions.filter(({ owner }) => owner !== null).length,
-      committedMs: committed.length === 0 ? null : Math.max(...committed),
+      committedMs: committed.reduce<number | null>((last, one) => Math.max(last ?? one, one), null),
       problems: problems.length,
     };
   });

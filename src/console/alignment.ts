@@ -47,21 +47,21 @@ export class Alignment {
 
   async list(call: CallOptions): Promise<AlignmentsView> {
     const names = (await listAlignments(this.#client)).slice(0, groupsMax);
-    const groups = await Promise.all(
-      names.map(async (group) => {
-        const snapshot = await this.#read(group, call);
-        const { limit, members, isPaused } = snapshot ?? {
-          ...{ limit: null, members: [], isPaused: false },
-        };
-        return {
-          group,
-          limitMs: limit?.limitMs ?? null,
-          members: members.length,
-          isFinished: limit?.isFinished ?? false,
-          isPaused,
-        };
-      }),
-    );
+    const groups: AlignmentsView['groups'][number][] = [];
+    // One after the other: what a plan takes in memory is free again before the next is read.
+    for (const group of names) {
+      const snapshot = await this.#read(group, call);
+      const { limit, members, isPaused } = snapshot ?? {
+        ...{ limit: null, members: [], isPaused: false },
+      };
+      groups.push({
+        group,
+        limitMs: limit?.limitMs ?? null,
+        members: members.length,
+        isFinished: limit?.isFinished ?? false,
+        isPaused,
+      });
+    }
     return { groups };
   }
 

@@ -313,7 +313,7 @@ function rowOf(
   return {
     topic,
     partitions: partitions.length,
-    replication: Math.max(0, ...partitions.map(({ replicas }) => replicas.length)),
+    replication: partitions.reduce((most, { replicas }) => Math.max(most, replicas.length), 0),
     underReplicated: count('out of sync'),
     offline: count('no leader'),
     notPreferred: count('not preferred'),

@@ -235,7 +235,7 @@ export class Recipes {
       const at = under('items', bucket);
       const claimed = await inLine(namesAt(at), (name) => patterns.claim.test(name));
       items += namesAt(at).length - claimed.length;
-      claims.push(...claimed);
+      for (const claim of claimed) claims.push(claim);
       const shown = claimed.slice(0, contendersShown - holders.length);
       holders.push(...(await this.#places(at, shown, () => 'holds', call)));
     }
@@ -319,6 +319,9 @@ function readersOrWriter(line: readonly string[]): number {
 
 function finished(recipe: RecipeView): RecipeView {
   const waits = recipe.contenders.filter(({ state }) => state === 'waits');
-  const ages = waits.map(({ ageMs }) => ageMs);
-  return { ...recipe, oldestWaitMs: ages.length === 0 ? null : Math.max(...ages) };
+  const oldestWaitMs = waits.reduce<number | null>(
+    (oldest, { ageMs }) => Math.max(oldest ?? ageMs, ageMs),
+    null,
+  );
+  return { ...recipe, oldestWaitMs };
 }

@@ -16,8 +16,8 @@ import { nothing } from './layout-admin.ts';
 import {
   intOf,
   isObject,
+  PartitionSum,
   parseObject,
-  partitionsMax,
   toInt,
   toJson,
   toName,
@@ -41,12 +41,13 @@ export const memberPlanContent: Content<MemberPlan> = {
   parse(text) {
     const json = parseObject(text);
     const partitions = new Map<string, number>();
+    const sum = new PartitionSum();
     if (!isObject(json.partitions)) throw new Error('partitions: an object is wanted');
     for (const [topic, threads] of Object.entries(json.partitions)) {
       toName(topic, 'topic');
       if (!isObject(threads)) throw new Error(`partitions.${topic}: an object is wanted`);
       for (const [thread, names] of Object.entries(threads)) {
-        for (const partition of namesOf(names, topic)) {
+        for (const partition of namesOf(names, topic, sum)) {
           partitions.set(keyOf({ topic, partition }), toInt(thread, 'thread'));
         }
       }
@@ -69,15 +70,15 @@ export const memberPlanContent: Content<MemberPlan> = {
   },
 };
 
-function namesOf(value: unknown, topic: string): string[] {
+function namesOf(value: unknown, topic: string, sum: PartitionSum): string[] {
   if (!Array.isArray(value)) throw new Error(`partitions.${topic}: a list is wanted`);
   return value.flatMap((one: unknown) => {
     if (typeof one === 'string') return [toName(one, `partitions.${topic}`)];
     if (typeof one === 'number') return [String(one)];
     if (!Array.isArray(one)) throw new Error(`partitions.${topic}: a name or a run is wanted`);
     const [first, last] = [toInt(one[0], 'first'), toInt(one[1], 'last')];
-    if (last < first || last - first >= partitionsMax)
-      throw new Error(`partitions.${topic}: no such run`);
+    if (first < 0 || last < first) throw new Error(`partitions.${topic}: no such run`);
+    sum.add(last - first + 1, `partitions.${topic}`);
     return Array.from({ length: last - first + 1 }, (_, i) => String(first + i));
   });
 }

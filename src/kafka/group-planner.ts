@@ -22,6 +22,7 @@ import { memberPlanContent, planLayout } from './group-plan-nodes.ts';
 import type { GroupView } from './group-view.ts';
 import type { OnProblem } from './layout.ts';
 import { ownerOf } from './layout-consumer.ts';
+import { PartitionSum } from './layout-fields.ts';
 import { keyOf, partitionOf } from './partition.ts';
 
 export interface PlannerOptions {
@@ -144,11 +145,15 @@ export class GroupPlanner {
     this.#needsLoad = false;
     const names = await this.#names();
     const plan: Plan = new Map();
+    const sum = new PartitionSum();
     const read = async (consumer: string) => {
       const path = planLayout.memberPlan.at({ group, consumer });
       const { data } = await this.#client.get(path);
       const part = planLayout.memberPlan.tryParse(data, path, onProblem);
-      plan.set(consumer, part?.partitions ?? new Map());
+      const count = part?.partitions.size ?? 0;
+      // A part that cannot be held beside the others is planned anew.
+      const fits = sum.take(count, path, onProblem) === count;
+      plan.set(consumer, fits && part !== null ? part.partitions : new Map());
     };
     for (let i = 0; i < names.length; i += readsAtOnce) {
       await Promise.all(names.slice(i, i + readsAtOnce).map(read));

@@ -26,7 +26,7 @@ export function targetOf(
 
 function threadsOfMember(input: AssignorInput, consumerId: string): ReadonlySet<string> {
   const counts = [...(input.members.get(consumerId)?.values() ?? [])];
-  const count = Math.max(0, ...counts);
+  const count = counts.reduce((most, one) => Math.max(most, one), 0);
   return new Set(Array.from({ length: count }, (_, i) => `${consumerId}-${i}`));
 }
 

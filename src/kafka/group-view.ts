@@ -32,6 +32,13 @@ export interface GroupViewOptions {
 /** Reads at once: enough to hide the way to the server, few enough to leave room for others. */
 const readsAtOnce = 64;
 
+/**
+ * Streams: topics times threads, which every member computes with at every rebalance. One registration
+ * such as 10,000 threads of `.*` would otherwise take the memory of every other member.
+ */
+const streamsOfMemberMax = 100_000;
+const streamsMax = 1_000_000;
+
 export class GroupView {
   readonly #client: GroupClient;
   readonly #options: GroupViewOptions;
@@ -51,8 +58,12 @@ export class GroupView {
     const needsAll = [...registrations.values()].some(isFilter);
     const all = needsAll ? await topics.list() : [];
     const members = new Map<string, ReadonlyMap<string, number>>();
-    for (const [id, registration] of registrations)
-      members.set(id, this.#wants(id, registration, all));
+    let streams = 0;
+    for (const [id, registration] of registrations) {
+      const wanted = this.#wants(id, registration, all, streamsMax - streams);
+      for (const threads of wanted.values()) streams += threads;
+      members.set(id, wanted);
+    }
     const names = new Set([...members.values()].flatMap((wanted) => [...wanted.keys()]));
     const partitions = new Map<string, readonly string[]>();
     await Promise.all(
@@ -65,14 +76,19 @@ export class GroupView {
     id: string,
     registration: ConsumerRegistration,
     all: readonly string[],
+    streamsLeft: number,
   ): ReadonlyMap<string, number> {
     const { includeInternal, onProblem, group } = this.#options;
     try {
-      return expand(registration, all, includeInternal);
+      const wanted = expand(registration, all, includeInternal);
+      const streams = [...wanted.values()].reduce((sum, threads) => sum + threads, 0);
+      if (streams <= Math.min(streamsOfMemberMax, streamsLeft)) return wanted;
+      const limit = `${streamsOfMemberMax} of a member and ${streamsMax} of a group are allowed`;
+      throw new Error(`its topics times their threads are ${streams}; ${limit}`);
     } catch (error) {
       const path = layout08.consumer.at({ group, consumer: id });
       const content = [...registration.subscription.keys()].join();
-      onProblem({ path, why: `no filter: ${(error as Error).message}`, content });
+      onProblem({ path, why: (error as Error).message, content });
       return new Map();
     }
   }

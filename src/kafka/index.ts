@@ -107,6 +107,7 @@ export {
   type SubscriptionPattern,
 } from './layout-consumer.ts';
 export { type DeletionOrder, type Leaving, layoutDrover } from './layout-drover.ts';
+export { PartitionSum, toCount } from './layout-fields.ts';
 export {
   layoutMetaq,
   type MetaqAddress,

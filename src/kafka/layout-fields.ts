@@ -6,6 +6,7 @@
  */
 
 import { pathFault, printable } from '../protocol/index.ts';
+import type { OnProblem } from './layout.ts';
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
@@ -49,8 +50,43 @@ export function toName(value: string, field: string): string {
   return value;
 }
 
-/** No topic has more partitions: a larger number is a mistake, and not worth the memory. */
-export const partitionsMax = 1_000_000;
+/**
+ * No cluster with ZooKeeper has more partitions. A larger count, in one node or in several together, is a
+ * mistake or an attack: seven bytes in a node must not take the memory of a million names.
+ */
+export const partitionsMax = 200_000;
+
+/** Adds up partitions that are counted by nodes, and refuses the count that makes the sum too large. */
+export class PartitionSum {
+  #sum: number;
+
+  constructor(already = 0) {
+    this.#sum = already;
+  }
+
+  get sum(): number {
+    return this.#sum;
+  }
+
+  /** Throws where it would be too many. */
+  add(count: number, field: string): void {
+    if (this.#sum + count > partitionsMax) {
+      throw new Error(`${field}: ${count} makes more than ${partitionsMax} partitions in all`);
+    }
+    this.#sum += count;
+  }
+
+  /** The count that a node states, or 0 and a problem with its path. */
+  take(count: number, path: string, onProblem: OnProblem): number {
+    try {
+      this.add(count, 'numParts');
+      return count;
+    } catch (error) {
+      onProblem({ path, why: (error as Error).message, content: String(count) });
+      return 0;
+    }
+  }
+}
 
 /** How many partitions there are. */
 export function toCount(value: unknown, field: string): number {

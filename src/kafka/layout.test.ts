@@ -151,11 +151,21 @@ test.for([
   [layout07.consumer, '{ "../t": 1 }', /\.\./],
   [layout07.consumer, '*10001*t.*', /10000/],
   [layoutMetaq.consumer, 't,a/b', /a\/b/],
-  [layout07.topicBroker, '1000001', /1000000/],
-  [layoutMetaq.sharePub, '{"numParts":1000001}', /1000000/],
+  [layout07.topicBroker, '200001', /200000/],
+  [layoutMetaq.sharePub, '{"numParts":200001}', /200000/],
   [planLayout.memberPlan, '{"epoch":1,"partitions":{"..":{"0":[0]}}}', /\.\./],
   [planLayout.memberPlan, '{"epoch":1,"partitions":{"t":{"0":["a/b"]}}}', /a\/b/],
-  [planLayout.memberPlan, '{"epoch":1,"partitions":{"t":{"0":[[0,1000000]]}}}', /no such run/],
+  [
+    planLayout.memberPlan,
+    '{"epoch":1,"partitions":{"t":{"0":[[0,1000000]]}}}',
+    /200000 partitions/,
+  ],
+  [
+    planLayout.memberPlan,
+    `{"epoch":1,"partitions":{"t":{"0":[${'[0,99999],'.repeat(300)}0]}}}`,
+    /200000 partitions in all/,
+  ],
+  [planLayout.memberPlan, '{"epoch":1,"partitions":{"t":{"0":[[-9,-1]]}}}', /no such run/],
 ] as const)(
   'what no node can be called, and numbers without end, are refused: %#',
   ([row, text, why]) => {

@@ -24,6 +24,7 @@ import type { LayoutProblem, OnProblem } from './layout.ts';
 import { layout07 } from './layout-07.ts';
 import { layout08 } from './layout-08.ts';
 import { formatBrokerPartition } from './layout-consumer.ts';
+import { PartitionSum } from './layout-fields.ts';
 import { layoutMetaq, metaqBrokerOf } from './layout-metaq.ts';
 import { OneShotWatches } from './one-shot-watches.ts';
 import { producerPartitionsTable } from './option-tables.ts';
@@ -197,10 +198,12 @@ const looks: Readonly<Record<ProducerLayout, (reader: Reader) => Promise<Found[]
     const path = layout07.topic.at({ topic: reader.topic });
     const names = await reader.children(path);
     const brokers = await reader.children(layout07.brokerIds.at());
+    const sum = new PartitionSum();
     const lists = await Promise.all(
       names.map(async (name) => {
         const at = layout07.topicBroker.at({ topic: reader.topic, broker: name });
-        const count = await counted(reader, at, layout07.topicBroker);
+        const stated = await counted(reader, at, layout07.topicBroker);
+        const count = sum.take(stated, at, reader.onProblem);
         return isBroker(name) ? shares(Number(name), count, brokers.includes(name)) : [];
       }),
     );
@@ -210,6 +213,7 @@ const looks: Readonly<Record<ProducerLayout, (reader: Reader) => Promise<Found[]
   metaq: async (reader) => {
     const path = layoutMetaq.topicPub.at({ topic: reader.topic });
     const names = await reader.children(path);
+    const sum = new PartitionSum();
     const lists = await Promise.all(
       names.map(async (name) => {
         const known = metaqBrokerOf(name);
@@ -218,7 +222,8 @@ const looks: Readonly<Record<ProducerLayout, (reader: Reader) => Promise<Found[]
         const data = await reader.data(at);
         const share =
           data === undefined ? null : layoutMetaq.sharePub.tryParse(data, at, reader.onProblem);
-        return shares(known.broker, share?.numParts ?? 0, true);
+        const count = sum.take(share?.numParts ?? 0, at, reader.onProblem);
+        return shares(known.broker, count, true);
       }),
     );
     return lists.flat().sort(byName);
@@ -253,11 +258,8 @@ function isBroker(name: string): boolean {
   return /^\d+$/.test(name);
 }
 
-/** What one node can say is bounded by what one broker can hold. */
-const sharesMax = 100_000;
-
 function shares(broker: number, count: number, isLive: boolean): Found[] {
-  return Array.from({ length: Math.min(count, sharesMax) }, (_, partition) => ({
+  return Array.from({ length: count }, (_, partition) => ({
     partition,
     name: formatBrokerPartition({ broker, partition }),
     broker: isLive ? broker : null,

@@ -23,3 +23,49 @@ test('a topic that is made while the list is on its way is not missed', async ()
   expect(await topics.list()).toEqual(['a', 'b']);
   expect(asked).toBe(2); // kept while its watch is set
 });
+
+test.each([1_000_000, 150_000])(
+  '0.7: 180 brokers that each count %i partitions are problems, and take no memory',
+  async (count) => {
+    const problems = new Map<string, string>();
+    const brokers = Array.from({ length: 60 }, (_, broker) => String(broker));
+    const client = {
+      children: async () => brokers,
+      get: async () => ({ data: Buffer.from(String(count)) }),
+    };
+    const topics = new ZooKeeperTopics(client as unknown as GroupClient, '0.7', (problem) =>
+      problems.set(problem.path, problem.why),
+    );
+
+    const found = await Promise.all(['a', 'b', 'c'].map((topic) => topics.partitions(topic)));
+
+    expect(found.flat().length).toBeLessThanOrEqual(200_000);
+    expect(problems.size).toBeGreaterThanOrEqual(179);
+    expect(problems.get('/brokers/topics/c/59')).toMatch(/200000/);
+  },
+);
+
+test('0.7: a topic that shrinks makes room for others', async () => {
+  const counts: Record<string, number> = { a: 150_000, b: 100_000 };
+  const problems: string[] = [];
+  const listeners: Listener[] = [];
+  const client = {
+    async children(_: string, { watch }: { watch: Listener }) {
+      listeners.push(watch);
+      return ['1'];
+    },
+    get: async (path: string) => ({ data: Buffer.from(String(counts[path.split('/')[3]!])) }),
+  };
+  const topics = new ZooKeeperTopics(client as unknown as GroupClient, '0.7', ({ path }) =>
+    problems.push(path),
+  );
+
+  const before = [await topics.partitions('a'), await topics.partitions('b')];
+  counts.a = 1;
+  for (const heard of listeners) heard({ type: 'childrenChanged', path: '', zxid: 1n });
+  const after = [await topics.partitions('a'), await topics.partitions('b')];
+
+  expect(before.map(({ length }) => length)).toEqual([150_000, 0]);
+  expect(after.map(({ length }) => length)).toEqual([1, 100_000]);
+  expect(problems).toEqual(['/brokers/topics/b/1']);
+});

@@ -14,6 +14,7 @@ import type { OnProblem } from './layout.ts';
 import { layout07 } from './layout-07.ts';
 import { layout08 } from './layout-08.ts';
 import { formatBrokerPartition } from './layout-consumer.ts';
+import { PartitionSum } from './layout-fields.ts';
 import { sortPartitions } from './partition.ts';
 
 export interface TopicDirectory {
@@ -51,6 +52,8 @@ export class ZooKeeperTopics implements TopicDirectory {
   /** Known before the last change: what stands while a node makes no sense. */
   readonly #before = new Map<string, readonly string[]>();
   readonly #watched = new Map<string, Listener>();
+  /** Partitions by topic as brokers of 0.7 count them: bounded in sum. */
+  readonly #counted = new Map<string, number>();
   #list: readonly string[] | undefined;
 
   constructor(client: GroupClient, generation: Generation, onProblem: OnProblem) {
@@ -101,24 +104,31 @@ export class ZooKeeperTopics implements TopicDirectory {
   }
 
   async #partitions07(topic: string, path: string, watch: Listener): Promise<string[]> {
-    const brokers = await this.#childrenOf(path, watch);
-    const names = await Promise.all(
+    const brokers = (await this.#childrenOf(path, watch)).sort();
+    const counts = await Promise.all(
       brokers.map(async (broker) => {
         const at = layout07.topicBroker.at({ topic, broker });
         try {
           const { data } = await this.#client.get(at);
-          const count = layout07.topicBroker.tryParse(data, at, this.#onProblem) ?? 0;
-          const numbers = Array.from({ length: count }, (_, partition) => partition);
-          return numbers.map((partition) =>
-            formatBrokerPartition({ broker: Number(broker), partition }),
-          );
+          return layout07.topicBroker.tryParse(data, at, this.#onProblem) ?? 0;
         } catch (error) {
-          if (isZkError(error, 'NO_NODE')) return [];
+          if (isZkError(error, 'NO_NODE')) return 0;
           throw error;
         }
       }),
     );
-    return names.flat();
+    this.#counted.delete(topic);
+    const sum = new PartitionSum([...this.#counted.values()].reduce((all, one) => all + one, 0));
+    const others = sum.sum;
+    const names = brokers.flatMap((broker, i) => {
+      const at = layout07.topicBroker.at({ topic, broker });
+      const length = sum.take(counts[i]!, at, this.#onProblem);
+      return Array.from({ length }, (_, partition) =>
+        formatBrokerPartition({ broker: Number(broker), partition }),
+      );
+    });
+    this.#counted.set(topic, sum.sum - others);
+    return names;
   }
 
   async #childrenOf(path: string, watch: Listener): Promise<string[]> {

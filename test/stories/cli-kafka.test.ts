@@ -346,6 +346,24 @@ test('a cluster of 0.7 is read as one', async () => {
   expect(elect.code).toBe(6);
 });
 
+test('a cluster of 0.7 whose brokers count millions of partitions is shown, with the problems', async () => {
+  const count = '150000';
+  await put('/brokers/ids/1', 'h-1:h:9092');
+  for (const topic of ['a', 'b']) {
+    for (let broker = 1; broker <= 10; broker++) {
+      await put(layout07.topicBroker.at({ topic, broker }), broker < 10 ? count : '1000000');
+    }
+  }
+
+  const topics = await kafka('topics');
+  const one = await kafka('topic', 'b');
+
+  expect(topics.code).toBe(0);
+  expect(topics.out).toMatch(/^! .*200000/m);
+  expect(topics.out).toContain('! /brokers/topics/b/10: ');
+  expect(one.code).toBe(0);
+}, 60_000);
+
 test('garbage in one node is told with its path, and all else is shown', async () => {
   await put(layout08.topic.at({ topic: 'bad' }), '{{{');
   await put(layout08.topic.at({ topic: 'good' }), '{"version":1,"partitions":{"0":[1]}}');

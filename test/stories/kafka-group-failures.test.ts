@@ -291,6 +291,33 @@ test('garbage in one registration is reported, and the others share everything',
   );
 });
 
+test('a filter that backtracks for ever, and threads without end, do not stop the other members', async () => {
+  await using zk = await startZk();
+  const bad = await zk.witness();
+  await bad.create(ids, '', { parents: true });
+  const write = (id: string, filter: string, threads: number) => {
+    const subscription = { [filter]: threads };
+    const data = JSON.stringify({
+      version: 1,
+      pattern: 'white_list',
+      subscription,
+      timestamp: '1',
+    });
+    return bad.create(`${ids}/${id}`, data, { mode: 'ephemeral' });
+  };
+  await write('g_backtracks', '(a+)+b', 1);
+  await write('g_threads', 'a.*', 10_000);
+  const a = 'a'.repeat(120);
+  const many = Object.fromEntries(Array.from({ length: 50 }, (_, i) => [`${a}${i}`, 1]));
+
+  const member = await join(zk, { topics: fixedTopics({ ...many, t: 4 }) });
+  await has(member, 0, 1, 2, 3);
+
+  expect(member.member.status().problems).toMatchObject([
+    { path: `${ids}/g_threads`, why: expect.stringContaining('500000') },
+  ]);
+});
+
 test.for([
   ['classic', {}],
   ['planned', { mode: 'planned' }],

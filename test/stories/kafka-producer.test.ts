@@ -29,6 +29,30 @@ test('0.7: partitions of all brokers, by broker and number, come and go with the
   await eventually(() => expect(names(list)).toEqual(['10-0']));
 });
 
+test.for(['0.7', 'metaq'] as const)(
+  '%s: brokers that together count too many partitions are problems, and the others take records',
+  async (layout) => {
+    await using zk = await startZk();
+    const client = await zk.connect();
+    const root = layout === '0.7' ? '/brokers/topics' : '/brokers/topics-pub';
+    for (let broker = 1; broker <= 9; broker++) {
+      const name = layout === '0.7' ? `${broker}` : `${broker}-m`;
+      await client.create(`${root}/t/${name}`, String(broker === 1 ? 2 : 150_000), {
+        parents: true,
+      });
+    }
+    const problems: string[] = [];
+
+    await using list = await ProducerPartitions.open(client, 't', {
+      layout,
+      onProblem: ({ path }) => problems.push(path),
+    });
+
+    expect(list.all.length).toBeLessThanOrEqual(200_000);
+    expect(problems).toHaveLength(7);
+  },
+);
+
 test('MetaQ: masters alone take records, round robin in the order of the list', async () => {
   await using zk = await startZk();
   const client = await zk.connect();
