@@ -89,7 +89,9 @@ test('garbage is told, and the limit of before holds', async () => {
   await node.put('{"version":1}');
 
   expect(view.effectiveMs).toBe(60);
-  expect(told.problems).toEqual([expect.stringMatching(/^\/limit: epoch must be a decimal number/)]);
+  expect(told.problems).toEqual([
+    expect.stringMatching(/^\/limit: epoch must be a decimal number/),
+  ]);
 });
 
 test('without a link the limit stands; where it may fail open, for so long and no longer', async () => {

@@ -5,7 +5,7 @@ import type { AlignOptions } from './align-options.ts';
 import type { CompleteOptions, CoordinatorOptions } from './coordinator.ts';
 import type { SeedCoordinatorOptions } from './seed-coordinator.ts';
 
-const { text, object, list, either, oneOf, callback, number, textOrNumber, signal, clock } =
+const { flag, text, object, list, either, oneOf, callback, number, textOrNumber, signal, clock } =
   optionKinds;
 
 export const alignTable = {
@@ -22,6 +22,7 @@ export const alignTable = {
   to: either(text, number, object),
   quarantine: oneOf('skip', 'stop', 'clamp', 'deliver'),
   futureTolerance: textOrNumber,
+  maxAhead: either(text, number, flag),
   batchRecordsMax: number,
   onPeriod: callback,
   onPartitionPeriod: callback,
