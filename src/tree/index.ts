@@ -10,7 +10,8 @@ export {
   ttlOfOwner,
   ttlOwner,
 } from './owners.ts';
-export { noNode, pathHash } from './path-index.ts';
+export { pathHash } from './path-hash.ts';
+export { noNode } from './path-index.ts';
 export { PlainPath } from './plain-path.ts';
 export {
   limitsName,

@@ -37,7 +37,8 @@ import {
   writeSnapshot,
 } from './node-record.ts';
 import { NodeTable } from './node-table.ts';
-import { hashOf, nextSlot, nodeAt, noNode, PathIndex, pathHash, slotOf } from './path-index.ts';
+import { hashOf, pathHash } from './path-hash.ts';
+import { nextSlot, nodeAt, noNode, PathIndex, slotOf } from './path-index.ts';
 import { Slabs } from './slabs.ts';
 
 /** Paths that are longer are encoded and compared by the runtime, shorter ones here. */

@@ -22,41 +22,6 @@ const fullAt = 5 / 8;
 /** Ints of a slot. */
 const slotInts = 2;
 
-export const hashStart = 0x811c9dc5;
-const hashFactor = 0x01000193;
-
-/** FNV-1a: the hash of what came before, and the next byte. */
-export function hashStep(hash: number, byte: number): number {
-  return Math.imul(hash ^ byte, hashFactor);
-}
-
-export function hashOf(bytes: Uint8Array, start: number, end: number): number {
-  let hash = hashStart;
-  for (let i = start; i < end; i++) hash = hashStep(hash, bytes[i]!);
-  return mixed(hash);
-}
-
-/** The same for a path that is a string. */
-export function pathHash(path: string): number {
-  let hash = hashStart;
-  for (let i = 0; i < path.length; i++) {
-    const unit = path.charCodeAt(i);
-    if (unit > 0x7f) {
-      const bytes = Buffer.from(path);
-      return hashOf(bytes, 0, bytes.length);
-    }
-    hash = hashStep(hash, unit);
-  }
-  return mixed(hash);
-}
-
-/** The last step, so that the low bits, which pick the shard, depend on all of the path. */
-export function mixed(hash: number): number {
-  hash ^= hash >>> 15;
-  hash = Math.imul(hash, 0x2c1b3c6d);
-  return hash ^ (hash >>> 13);
-}
-
 /** Where, in a table, to begin to look for what has this hash. */
 export function slotOf(table: Int32Array, hash: number): number {
   return ((hash >>> shardBits) * slotInts) & (table.length - 1);

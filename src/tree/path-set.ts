@@ -4,7 +4,7 @@
  * In: paths as they come and go. Out: the same, each once, in no order that means something.
  */
 
-import { pathHash } from './path-index.ts';
+import { pathHash } from './path-hash.ts';
 
 const shardCount = 256;
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { parentOf, pathFault } from '../protocol/index.ts';
-import { pathHash } from './path-index.ts';
+import { pathHash } from './path-hash.ts';
 import { PlainPath } from './plain-path.ts';
 
 const odd = fc.constantFrom('.', '..', '.a', 'a.', '', 'é', 'a\0', '\u001f', '\u007f', 'a b', '~');

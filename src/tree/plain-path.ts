@@ -5,10 +5,13 @@
  * and of the one above it. Whatever else it is, `pathFault` and `pathHash` say.
  */
 
-import { hashStart, hashStep, mixed } from './path-index.ts';
+import { hashOf } from './path-hash.ts';
 
 const slashUnit = 0x2f;
 const dotUnit = 0x2e;
+
+/** Room for the bytes of most paths. */
+const scratch = new Uint8Array(256);
 
 export class PlainPath {
   /** Where the last slash is. */
@@ -20,26 +23,22 @@ export class PlainPath {
   read(path: string): boolean {
     const { length } = path;
     if (length < 2 || path.charCodeAt(0) !== slashUnit) return false;
-    const root = hashStep(hashStart, slashUnit);
-    let hash = root;
-    let above = root;
+    const bytes = length <= scratch.length ? scratch : new Uint8Array(length);
+    bytes[0] = slashUnit;
     let slash = 0;
     let before = slashUnit;
     for (let i = 1; i < length; i++) {
       const unit = path.charCodeAt(i);
       if (unit < 0x20 || unit > 0x7e) return false;
       if (before === slashUnit && (unit === slashUnit || unit === dotUnit)) return false;
-      if (unit === slashUnit) {
-        slash = i;
-        above = hash;
-      }
-      hash = hashStep(hash, unit);
+      if (unit === slashUnit) slash = i;
+      bytes[i] = unit;
       before = unit;
     }
     if (before === slashUnit) return false;
     this.slash = slash;
-    this.hash = mixed(hash);
-    this.parentHash = mixed(above);
+    this.hash = hashOf(bytes, 0, length);
+    this.parentHash = hashOf(bytes, 0, Math.max(slash, 1)); // of the root it is its slash
     return true;
   }
 }

@@ -13,7 +13,8 @@ import { parentOf, StatPersisted } from '../protocol/index.ts';
 import { type AclCache, nobodyAcl } from './acl-cache.ts';
 import type { EncodedNodeAt } from './node-record.ts';
 import type { NewNode, NodeStore } from './node-store.ts';
-import { hashOf, noNode } from './path-index.ts';
+import { hashOf } from './path-hash.ts';
+import { noNode } from './path-index.ts';
 import type { RunningDigest } from './running-digest.ts';
 import { nodesBelow, type TreeWalk } from './tree-walk.ts';
 
