@@ -5,15 +5,24 @@ import {
   appliedKeys,
   defaultLimits,
   inertKeys,
+  type LimitName,
+  limitDefaultText,
   refusedKeys,
   variableOf,
 } from '../src/server/index.ts';
 
 const cell = (text: string) => text.replaceAll('|', '\\|');
 
+const limitNames = Object.keys(defaultLimits) as LimitName[];
+const limitKeys = new Map(limitNames.map((name) => [`drover.limits.${name}`, name]));
+const defaultOf = (key: string, standard: string | undefined) => {
+  const limit = limitKeys.get(key);
+  return limit === undefined ? standard : limitDefaultText(limit);
+};
+
 const applied = Object.entries(appliedKeys as Record<string, AppliedKey>).map(
   ([key, { kind, default: standard, about }]) =>
-    `| \`${key}\` | ${kind} | ${standard ? `\`${standard}\`` : ''} | \`${variableOf(key)}\` | ${cell(about)} |`,
+    `| \`${key}\` | ${kind} | ${standard ? `\`${defaultOf(key, standard)}\`` : ''} | \`${variableOf(key)}\` | ${cell(about)} |`,
 );
 const reasons = [...new Set(Object.values(inertKeys))];
 const inert = reasons.map((why) => {
@@ -35,7 +44,7 @@ const tables: Record<string, string[]> = {
 };
 fill(new URL('../docs/configuration.md', import.meta.url), tables);
 
-const limits = Object.entries(defaultLimits).map(([name, value]) => `| \`${name}\` | ${value} |`);
+const limits = limitNames.map((name) => `| \`${name}\` | ${limitDefaultText(name)} |`);
 fill(new URL('../docs/server.md', import.meta.url), {
   limits: ['| Limit | Default |', '|---|---|', ...limits],
 });

@@ -18,7 +18,13 @@ export { Connection, type Wire } from './connection.ts';
 export { Engine } from './engine.ts';
 export { directoryFacts, type ServerFacts, type StorageFacts } from './facts.ts';
 export { answerWord, fourLetterWords, readWhitelist } from './four-letter-words.ts';
-export { defaultLimits, type LimitName, type Limits, limitsOf } from './limits.ts';
+export {
+  defaultLimits,
+  type LimitName,
+  type Limits,
+  limitDefaultText,
+  limitsOf,
+} from './limits.ts';
 export { type Metric, metricsOf, monitorValues, unmeasured } from './metrics.ts';
 export type { EngineOptions, RequestSeen, ServerOptions } from './options.ts';
 export { passwordOf } from './passwords.ts';

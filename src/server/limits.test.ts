@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { getHeapStatistics } from 'node:v8';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import { encode } from '../jute/index.ts';
 import { ops, wireOf } from '../protocol/index.ts';
@@ -168,8 +169,8 @@ test('watches are counted for each link and for all', async () => {
   expect([await watch(b, '/1'), await watch(b, '/2')]).toEqual([-101, -125]);
 });
 
-test('watches are weighed by their paths too, for each link and for all', async () => {
-  const limits = { watchBytesPerConnectionMax: 200, watchBytesMax: 300 };
+test('watches are weighed by what they cost, for each link and for all', async () => {
+  const limits = { watchBytesPerConnectionMax: 600, watchBytesMax: 900 }; // two watches, and three
   await using zk = await startTestServer({ limits });
   const [a, b] = [await RawClient.connect(zk.port), await RawClient.connect(zk.port)];
   const path = (name: string) => `/${name.padStart(99, '0')}`;
@@ -193,10 +194,29 @@ test('watches are weighed by their paths too, for each link and for all', async 
   expect([await watch(a, '3'), await watch(a, '4'), await watch(a, '5')]).toEqual([
     -101, -101, -125,
   ]);
-  expect(await b.err('addWatch', { path: '/', mode: 1 })).toBe(0);
+  expect(await b.err('exists', { path: '/x', watch: true })).toBe(-101);
   a.close();
   while (zk.engine.connections.size > 1) await new Promise(setImmediate);
-  expect(zk.engine.watches.bytes).toBe(1);
+  expect(zk.engine.watches.bytes).toBe(202);
+});
+
+test('many watches with short paths use up the memory for watches as long paths do', async () => {
+  const limits = { watchBytesPerConnectionMax: 200_000 };
+  await using zk = await startTestServer({ limits });
+  const client = await RawClient.connect(zk.port);
+  const watches = (count: number) => ({
+    ...{ relativeZxid: 2n ** 40n, dataWatches: [], childWatches: [] },
+    existWatches: Array.from({ length: count }, (_, i) => `/${i}`),
+  });
+
+  expect(await client.err('setWatches', watches(1_000))).toBe(-125);
+  expect(await client.err('setWatches', watches(950))).toBe(0);
+});
+
+test('by default watches take no more than a quarter of the heap', () => {
+  const { watchBytesMax } = limitsOf();
+
+  expect(watchBytesMax).toBe(Math.floor(getHeapStatistics().heap_size_limit / 4));
 });
 
 test('a client that asks without end and reads nothing is not read either', async () => {

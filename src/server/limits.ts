@@ -3,6 +3,7 @@
  * none. Who runs into one of ours, where Apache has none, is answered QUOTA_EXCEEDED.
  */
 
+import { getHeapStatistics } from 'node:v8';
 import { frameBytesMax } from '../protocol/index.ts';
 
 // biome-ignore format: a table is read down its columns
@@ -27,9 +28,10 @@ export const defaultLimits = {
   /** What a client may re-register after a reconnect, and more. */
   watchesPerConnectionMax:   200_000,
   watchesMax:                10_000_000,
-  /** The same, by size: a path may be as long as a frame, and need not exist. */
+  /** The same, by size: about 200 bytes each, and the path, which may be as long as a frame and need not exist. */
   watchBytesPerConnectionMax: 64 * 1024 * 1024,
-  watchBytesMax:             512 * 1024 * 1024,
+  /** A quarter of what the heap of this process may grow to: more would end it. */
+  watchBytesMax:             Math.floor(getHeapStatistics().heap_size_limit / 4),
   ephemeralsPerSessionMax:   100_000,
   /** Their paths stand in one txn when the session ends, and Apache must be able to read it (ZOOKEEPER-4306). */
   ephemeralPathBytesMax:     2_000_000,
@@ -53,6 +55,11 @@ export const defaultLimits = {
   /** With less free on the disk of the log or the snapshots, writes are refused. A full disk ends the server. */
   diskFreeBytesMin:          64 * 1024 * 1024,
 } as const satisfies Record<string, number>;
+
+/** The default of a limit, for pages: not the number of this machine. */
+export function limitDefaultText(name: LimitName): string {
+  return name === 'watchBytesMax' ? 'a quarter of the heap limit' : String(defaultLimits[name]);
+}
 
 export type LimitName = keyof typeof defaultLimits;
 export type Limits = { readonly [N in LimitName]: number };

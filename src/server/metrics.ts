@@ -20,7 +20,7 @@ export type Metric = { readonly name: string; readonly about: string } & (
   | {
       readonly type: 'gauge' | 'counter';
       /** By the label `key`. */
-      readonly byKey: ReadonlyMap<string, number>;
+      readonly byKey: Iterable<readonly [key: string, value: number]>;
     }
   | {
       readonly type: 'summary';

@@ -17,6 +17,7 @@ import {
   nodeCrc,
   TreeDigest,
 } from '../protocol/index.ts';
+import { TextMap } from '../support/index.ts';
 import { type LoadedStat, noNode, pathHash, type Tree, type TxnHead } from '../tree/index.ts';
 import { type Chained, ChangeTable } from './change-table.ts';
 
@@ -101,7 +102,7 @@ export const noChanges = (): Changes => ({ first: undefined, last: undefined });
 const noAcl: readonly Acl[] = [];
 
 interface UnderWay {
-  readonly paths: Set<string>;
+  readonly paths: TextMap<true>;
   /** Of all of them: a multi may have tens of thousands, and each is held against the sum. */
   pathBytes: number;
 }
@@ -273,7 +274,8 @@ export class Outlook {
       return change === undefined || (change.exists && change.owner === session);
     };
     const paths = new Set([...this.#tree.ephemeralsOf(session)].filter(own));
-    for (const path of this.#ephemerals.get(session)?.paths ?? []) if (own(path)) paths.add(path);
+    for (const path of this.#ephemerals.get(session)?.paths.keys() ?? [])
+      if (own(path)) paths.add(path);
     return [...paths];
   }
 
@@ -289,11 +291,11 @@ export class Outlook {
   #noteEphemeral({ owner, path }: Change): void {
     let underWay = this.#ephemerals.get(owner);
     if (underWay === undefined) {
-      underWay = { paths: new Set(), pathBytes: 0 };
+      underWay = { paths: new TextMap(), pathBytes: 0 };
       this.#ephemerals.set(owner, underWay);
     }
     if (underWay.paths.has(path)) return;
-    underWay.paths.add(path);
+    underWay.paths.set(path, true);
     underWay.pathBytes += Buffer.byteLength(path);
   }
 

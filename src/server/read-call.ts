@@ -46,10 +46,6 @@ export class ReadCall {
     return this.bytes.toString('utf8', this.at + 4, this.#pathEnd);
   }
 
-  get pathBytes(): number {
-    return this.#pathEnd - this.at - 4;
-  }
-
   get pathHasNul(): boolean {
     const nul = this.bytes.indexOf(0, this.at + 4);
     return nul !== -1 && nul < this.#pathEnd;

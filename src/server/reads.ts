@@ -29,7 +29,7 @@ import type { Connection } from './connection.ts';
 import type { Limits } from './limits.ts';
 import type { ReadCall } from './read-call.ts';
 import { beginReply, headerReply, recordReply, writeReadPart } from './replies.ts';
-import { anyKind, watchKinds } from './watch-table.ts';
+import { anyKind, watchBytes, watchKinds } from './watch-table.ts';
 import { eventFrame, type Watches } from './watches.ts';
 
 const err = {
@@ -178,9 +178,10 @@ export class Reads {
     const fault = this.#fault(node, call);
     if (fault !== 0) return fault;
     if (call.watch) {
-      const watchFault = this.#watchFault(connection, 1, call.pathBytes);
+      const { path } = call;
+      const watchFault = this.#watchFault(connection, 1, watchBytes(path, oneShot));
       if (watchFault !== 0) return watchFault;
-      this.#watches.data.add(call.path, connection, watchKinds.oneShot);
+      this.#watches.data.add(path, connection, oneShot);
     }
     const writer = connection.out;
     const start = beginReply(writer, call.xid, this.#tree.lastZxid, 0);
@@ -198,9 +199,10 @@ export class Reads {
     // Since 3.9.2 it needs READ. That the node is missing is an answer, and it can be waited for.
     if (fault === err.noAuth) return fault;
     if (call.watch) {
-      const watchFault = this.#watchFault(connection, 1, call.pathBytes);
+      const { path } = call;
+      const watchFault = this.#watchFault(connection, 1, watchBytes(path, oneShot));
       if (watchFault !== 0) return watchFault;
-      this.#watches.data.add(call.path, connection, watchKinds.oneShot);
+      this.#watches.data.add(path, connection, oneShot);
     }
     if (fault !== 0) return fault;
     const writer = connection.out;
@@ -217,9 +219,10 @@ export class Reads {
     const fault = this.#fault(node, call);
     if (fault !== 0) return fault;
     if (call.watch) {
-      const watchFault = this.#watchFault(connection, 1, call.pathBytes);
+      const { path } = call;
+      const watchFault = this.#watchFault(connection, 1, watchBytes(path, oneShot));
       if (watchFault !== 0) return watchFault;
-      this.#watches.child.add(call.path, connection, watchKinds.oneShot);
+      this.#watches.child.add(path, connection, oneShot);
     }
     const writer = connection.out;
     const start = beginReply(writer, call.xid, this.#tree.lastZxid, 0);
@@ -334,7 +337,9 @@ export class Reads {
   #addWatch(call: ReadCall): number {
     const { path, mode } = ops.addWatch.request.read(call.reader);
     if (mode !== 0 && mode !== 1) throw new ProtocolError(`no watch has mode ${mode}`);
-    const fault = this.#watchFault(call.connection, 2, 2 * Buffer.byteLength(path));
+    const entries = mode === 1 ? 1 : 2;
+    const bytes = entries * watchBytes(path, mode === 1 ? recursive : persistent);
+    const fault = this.#watchFault(call.connection, entries, bytes);
     if (fault !== 0) return fault;
     this.#watches.addPersistent(path, call.connection, mode === 1);
     return this.#reply(call, 'addWatch', { err: 0 });
@@ -361,14 +366,15 @@ export class Reads {
     const { connection, xid } = call;
     const { dataWatches, existWatches, childWatches } = asked;
     const { persistentWatches, persistentRecursiveWatches } = asked;
-    const once = [...dataWatches, ...existWatches, ...childWatches, ...persistentRecursiveWatches];
-    const bytesOf = (paths: readonly string[]) =>
-      paths.reduce((sum, path) => sum + Buffer.byteLength(path), 0);
-    const more = once.length + 2 * persistentWatches.length;
+    const once = [...dataWatches, ...existWatches, ...childWatches];
+    const bytesOf = (paths: readonly string[], kind: number) =>
+      paths.reduce((sum, path) => sum + watchBytes(path, kind), 0);
     const fault = this.#watchFault(
       connection,
-      more,
-      bytesOf(once) + 2 * bytesOf(persistentWatches),
+      once.length + persistentRecursiveWatches.length + 2 * persistentWatches.length,
+      bytesOf(once, oneShot) +
+        bytesOf(persistentRecursiveWatches, recursive) +
+        2 * bytesOf(persistentWatches, persistent),
     );
     if (fault !== 0) return fault;
     const since = Number(asked.relativeZxid);

@@ -3,6 +3,8 @@
  * Counting is a few additions for each request; whatever costs more is worked out when asked for.
  */
 
+import { TextMap } from '../support/index.ts';
+
 /** Upper bounds in milliseconds; one more bucket takes the rest. */
 export const latencyBoundsMs = [
   0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000,
@@ -220,7 +222,7 @@ export class ServerStats {
   slowAppends = 0;
 
   /** Writes that a hard limit of a quota forbade, by the first name of its path. */
-  readonly quotaErrors = new Map<string, number>();
+  readonly quotaErrors = new TextMap<number>();
 
   readonly #slowMs: number;
   /** Writes of the batch at hand that are not noted yet. */

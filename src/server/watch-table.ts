@@ -7,7 +7,8 @@
  */
 
 import type { Acl } from '../protocol/index.ts';
-import { Counts } from '../support/index.ts';
+import { TextMap } from '../support/index.ts';
+import { PathPrefixes } from '../tree/index.ts';
 
 // biome-ignore format: a table is read down its columns
 export const watchKinds = {
@@ -27,10 +28,10 @@ export interface Watcher {
 /** All that one link watches. */
 interface Owner {
   readonly watcher: Watcher;
-  readonly entries: Map<string, Entry>;
+  readonly entries: TextMap<Entry>;
   /** Entries with any kinds. */
   live: number;
-  /** Of the paths of all entries, spent ones included. */
+  /** What all its entries cost, spent ones included. */
   bytes: number;
 }
 
@@ -41,15 +42,26 @@ interface Entry {
   at: number;
 }
 
+/** What an entry takes beside its path (measured on Node 20): itself, and its places in two tables. */
+const entryBytes = 200;
+/** What a recursive one takes more: it stands among the paths that are found for those below them. */
+const recursiveBytes = 700;
+
+/** What the path of a watch takes, as a string of V8, and its entry. */
+export function watchBytes(path: string, kind: number): number {
+  const bytes = Buffer.byteLength(path);
+  const pathBytes = bytes === path.length ? bytes : 2 * path.length;
+  return entryBytes + pathBytes + (kind === watchKinds.recursive ? recursiveBytes : 0);
+}
+
 /** Below this many it is not looked for empty ones. */
 const emptyMin = 16;
 
 export class WatchTable {
   /** Mostly one for a path, so that a list is made only for the second. */
-  readonly #byPath = new Map<string, Entry | Entry[]>();
+  readonly #byPath = new TextMap<Entry | Entry[]>();
   readonly #byWatcher = new Map<Watcher, Owner>();
-  /** How long the paths of recursive ones are: to look for one takes as long as it is, and a deep path has thousands above. */
-  readonly #recursive = new Counts();
+  readonly #recursive = new PathPrefixes<Entry>();
   #count = 0;
   #bytes = 0;
 
@@ -68,7 +80,7 @@ export class WatchTable {
     return count;
   }
 
-  /** Of paths, for each link that has an entry of it: watches are few where paths are long. */
+  /** What all entries cost. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -84,14 +96,17 @@ export class WatchTable {
   add(path: string, watcher: Watcher, kind: number): void {
     let owner = this.#byWatcher.get(watcher);
     if (owner === undefined) {
-      owner = { watcher, entries: new Map(), live: 0, bytes: 0 };
+      owner = { watcher, entries: new TextMap(), live: 0, bytes: 0 };
       this.#byWatcher.set(watcher, owner);
     }
     const entry = owner.entries.get(path) ?? this.#newEntry(owner, path);
     const { kinds } = entry;
     if ((kinds & kind) !== 0) return;
     entry.kinds = kinds | kind;
-    if (kind === watchKinds.recursive) this.#recursive.add(path.length);
+    if (kind === watchKinds.recursive) {
+      this.#recursive.add(path, entry);
+      this.#weigh(owner, recursiveBytes);
+    }
     if (kinds === 0) this.#list(path, entry);
   }
 
@@ -104,7 +119,10 @@ export class WatchTable {
     const owner = this.#byWatcher.get(watcher);
     const entry = owner?.entries.get(path);
     if (owner === undefined || entry === undefined || (entry.kinds & kinds) === 0) return false;
-    if ((entry.kinds & kinds & watchKinds.recursive) !== 0) this.#recursive.delete(path.length);
+    if ((entry.kinds & kinds & watchKinds.recursive) !== 0) {
+      this.#recursive.delete(path, entry);
+      this.#weigh(owner, -recursiveBytes);
+    }
     entry.kinds &= ~kinds;
     if (entry.kinds !== 0) return true;
     this.#forget(owner, path);
@@ -131,16 +149,9 @@ export class WatchTable {
   trigger(path: string): readonly Watcher[] {
     if (this.#count === 0) return [];
     const here = this.#take(path);
-    if (this.#recursive.isEmpty || path.length <= 1) return here;
+    if (this.#recursive.isEmpty) return here;
     const told = new Set(here);
-    for (let slash = path.length; slash > 0; ) {
-      slash = path.lastIndexOf('/', slash - 1);
-      const length = Math.max(slash, 1); // of the root it is its slash
-      if (!this.#recursive.has(length)) continue;
-      for (const { owner, kinds } of listOf(this.#byPath.get(path.slice(0, length)))) {
-        if ((kinds & watchKinds.recursive) !== 0) told.add(owner.watcher);
-      }
-    }
+    for (const { owner } of this.#recursive.find(path)) told.add(owner.watcher);
     return [...told];
   }
 
@@ -183,17 +194,18 @@ export class WatchTable {
     if (entries.size > 2 * live + emptyMin) this.forgetSpent(owner.watcher);
     const entry = { owner, kinds: 0, at: 0 };
     entries.set(path, entry);
-    const bytes = Buffer.byteLength(path);
-    owner.bytes += bytes;
-    this.#bytes += bytes;
+    this.#weigh(owner, watchBytes(path, 0));
     return entry;
   }
 
   #forget(owner: Owner, path: string): void {
     owner.entries.delete(path);
-    const bytes = Buffer.byteLength(path);
-    owner.bytes -= bytes;
-    this.#bytes -= bytes;
+    this.#weigh(owner, -watchBytes(path, 0));
+  }
+
+  #weigh(owner: Owner, bytes: number): void {
+    owner.bytes += bytes;
+    this.#bytes += bytes;
   }
 
   #list(path: string, entry: Entry): void {

@@ -284,7 +284,7 @@ test('watches go with their link', async () => {
 });
 
 test('whatever is set, spent and removed, the table tells of just those who still watch', () => {
-  const names = ['/', '/a', '/a/b', '/c'];
+  const names = ['/', '/a', '/a/b', '/a/b/c/d', '/a/b/c/e', '/a/bc', '/c'];
   const watchers = [1n, 2n, 3n].map(
     (watcherId): Watcher => ({ watcherId, mayRead: () => true, deliver: () => {} }),
   );
@@ -428,6 +428,48 @@ test('recursive watches above a path are found at once, however deep it is', {
   table.removeAll(root!);
   table.removeAll(above!);
   expect(table.trigger(deep)).toEqual([]);
+});
+
+test('a recursive watch on a text that no node can have as its path hears of nothing', () => {
+  const table = new Watches().data;
+  const watcher: Watcher = { watcherId: 1n, mayRead: () => true, deliver: () => {} };
+  const odd = ['', 'a', 'xa', '//', '/a/', '//a', '/a//b'];
+  for (const path of odd) table.add(path, watcher, watchKinds.recursive);
+
+  for (const path of ['/', '/a', '/a/b', '/b']) expect(table.trigger(path)).toEqual([]);
+  for (const path of odd) expect(table.remove(path, watcher, anyKind)).toBe(true);
+  expect([table.count, table.bytes]).toEqual([0, 0]);
+});
+
+/** Characters of all texts that were looked up in any `Map` while `run` ran. */
+function charactersLookedUp(run: () => void): number {
+  const { get } = Map.prototype;
+  let characters = 0;
+  Map.prototype.get = function (this: Map<unknown, unknown>, key: unknown) {
+    if (typeof key === 'string') characters += key.length;
+    return get.call(this, key);
+  };
+  try {
+    run();
+  } finally {
+    Map.prototype.get = get;
+  }
+  return characters;
+}
+
+test('to find recursive watches takes as long as a path is, however many there are above it', () => {
+  const table = new Watches().data;
+  const watcher: Watcher = { watcherId: 1n, mayRead: () => true, deliver: () => {} };
+  const deep = '/a'.repeat(1_000);
+  for (let end = 2; end <= deep.length; end += 2) {
+    table.add(deep.slice(0, end), watcher, watchKinds.recursive);
+  }
+
+  const characters = charactersLookedUp(() => {
+    expect(table.trigger(`${deep}/b`)).toEqual([watcher]);
+  });
+
+  expect(characters).toBeLessThan(2 * deep.length + 100); // 1,000,000 if each path above were looked up
 });
 
 test('nothing is kept of a link that is gone', async () => {

@@ -10,7 +10,6 @@ export {
   type Timer,
   type TimeSources,
 } from './clock.ts';
-export { Counts } from './counts.ts';
 export { type Deferred, deferred } from './deferred.ts';
 export { HeldSignal, whileHeld } from './held-signal.ts';
 export { type Logger, silentLogger } from './logger.ts';
@@ -22,6 +21,7 @@ export { expression, glob, literal, type Pattern } from './pattern.ts';
 export { PatternError } from './pattern-syntax.ts';
 export { pause } from './pause.ts';
 export { escaped, printable } from './printable.ts';
+export { TextMap } from './text-map.ts';
 export { unbounded } from './unbounded.ts';
 export { unlessAborted } from './unless-aborted.ts';
 export { wakefulness } from './wakefulness.ts';

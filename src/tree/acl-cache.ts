@@ -4,6 +4,7 @@
  */
 
 import { type Acl, openAcl } from '../protocol/index.ts';
+import { TextMap } from '../support/index.ts';
 
 export const openAclId = -1;
 
@@ -23,7 +24,7 @@ const openKey = keyOf(openAcl);
 
 export class AclCache {
   readonly #entries = new Map<number, Entry>();
-  readonly #ids = new Map<string, number>();
+  readonly #ids = new TextMap<number>();
   #last = 0;
   /** Nodes of a snapshot have numbers that its list has not. */
   #hasUnlisted = false;

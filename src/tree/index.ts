@@ -12,6 +12,7 @@ export {
 } from './owners.ts';
 export { pathHash } from './path-hash.ts';
 export { noNode } from './path-index.ts';
+export { PathPrefixes } from './path-prefixes.ts';
 export { PlainPath } from './plain-path.ts';
 export {
   limitsName,

@@ -4,12 +4,13 @@
  * In: paths as they come and go. Out: the same, each once, in no order that means something.
  */
 
+import { TextMap } from '../support/index.ts';
 import { pathHash } from './path-hash.ts';
 
 const shardCount = 256;
 
 export class PathSet implements Iterable<string> {
-  readonly #shards: (Set<string> | undefined)[] = Array.from({ length: shardCount });
+  readonly #shards: (TextMap<true> | undefined)[] = Array.from({ length: shardCount });
   #size = 0;
 
   get size(): number {
@@ -24,11 +25,11 @@ export class PathSet implements Iterable<string> {
     const at = shardOf(path);
     let shard = this.#shards[at];
     if (shard === undefined) {
-      shard = new Set();
+      shard = new TextMap();
       this.#shards[at] = shard;
     }
     const before = shard.size;
-    shard.add(path);
+    shard.set(path, true);
     this.#size += shard.size - before;
   }
 
@@ -37,7 +38,7 @@ export class PathSet implements Iterable<string> {
   }
 
   *[Symbol.iterator](): Generator<string, void, void> {
-    for (const shard of this.#shards) if (shard !== undefined) yield* shard;
+    for (const shard of this.#shards) if (shard !== undefined) yield* shard.keys();
   }
 }
 

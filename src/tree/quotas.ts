@@ -8,8 +8,8 @@
  * key, is no limit. Any client may write such a text, and so also one that can't be read.
  */
 
-import { Counts } from '../support/index.ts';
-import { PathSet } from './path-set.ts';
+import { TextMap } from '../support/index.ts';
+import { PathPrefixes } from './path-prefixes.ts';
 
 export const quotaRoot = '/zookeeper/quota';
 export const limitsName = 'zookeeper_limits';
@@ -83,32 +83,31 @@ export function usageText(count: bigint, bytes: bigint, others = none): Buffer {
   return Buffer.from(`${sums}${more.length > 0 ? '=' : ''}${more.join('')}`);
 }
 
+interface QuotaPath {
+  readonly path: string;
+}
+
 /** The paths that have limits, and which of them stands above a given path. */
 export class QuotaPaths {
-  readonly #paths = new PathSet();
-  /** Of the paths: to look for a prefix takes as long as it is, and a deep path has thousands. */
-  readonly #lengths = new Counts();
+  readonly #paths = new TextMap<QuotaPath>();
+  readonly #prefixes = new PathPrefixes<QuotaPath>();
 
   add(path: string): void {
     if (path === '' || path === '/' || this.#paths.has(path)) return;
-    this.#paths.add(path);
-    this.#lengths.add(path.length);
+    const quota = { path };
+    this.#paths.set(path, quota);
+    this.#prefixes.add(path, quota);
   }
 
   delete(path: string): void {
-    if (!this.#paths.has(path)) return;
+    const quota = this.#paths.get(path);
+    if (quota === undefined) return;
     this.#paths.delete(path);
-    this.#lengths.delete(path.length);
+    this.#prefixes.delete(path, quota);
   }
 
   /** The longest of them that is `path` or above it. The root has none: its quota is not kept. */
   above(path: string): string | undefined {
-    if (this.#paths.size === 0) return undefined;
-    for (let end = path.length; end > 0; end = path.lastIndexOf('/', end - 1)) {
-      if (!this.#lengths.has(end)) continue;
-      const prefix = path.slice(0, end);
-      if (this.#paths.has(prefix)) return prefix;
-    }
-    return undefined;
+    return this.#prefixes.isEmpty ? undefined : this.#prefixes.find(path)[0]?.path;
   }
 }
