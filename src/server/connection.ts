@@ -24,7 +24,7 @@ import { lengthBytes } from './replies.ts';
 import type { ServerSession } from './sessions.ts';
 import type { ConnectionStats } from './stats.ts';
 import { Timing } from './stats.ts';
-import { type Frame, type Turn, Turns } from './turns.ts';
+import { type Frame, readWorkMax, type Turn, Turns } from './turns.ts';
 import type { Watcher } from './watch-table.ts';
 import { keepWriter, takeWriter } from './writers.ts';
 
@@ -61,6 +61,10 @@ export interface Service {
   ): void;
   /** It has something to send; `flush` is called for it before the event loop waits again. */
   dirty(connection: Connection): void;
+  /** So much was read for links just now that it is the others' turn. */
+  readonly hasReadEnough: boolean;
+  /** It has reads waiting for a later turn of the event loop. */
+  goOnLater(connection: Connection): void;
   /** It can say more again, and has requests waiting for that. */
   unclogged(connection: Connection): void;
   closed(connection: Connection): void;
@@ -307,12 +311,16 @@ export class Connection implements Watcher {
     this.#turns.shift();
   }
 
-  /** Whether a write that comes now has to take its turn: more is to be said before it than may be left lying. */
+  /**
+   * Whether a write that comes now has to take its turn: more is to be said before it than may be left lying, or
+   * to be read than is done in one go.
+   */
   get holdsWrites(): boolean {
     const turns = this.#turns;
     if (turns.isHanding) return false;
     if (turns.holdsWrites) return true;
     if (turns.owedBytes === 0) return false;
+    if (turns.owedWork > readWorkMax) return true;
     const saidBytes = this.wire.queuedBytes + (this.#out?.length ?? 0);
     return turns.owedBytes + saidBytes > this.#service.limits.outputBytesMax / 2;
   }
@@ -353,6 +361,10 @@ export class Connection implements Watcher {
           return this.isLive;
         });
         continue;
+      }
+      if (head.kind === 'frame' && !isDue && this.#service.hasReadEnough) {
+        this.#service.goOnLater(this);
+        break;
       }
       this.#turns.shift();
       if (head.kind === 'frame') run(this, head);

@@ -7,6 +7,7 @@
  * through the pipeline. Sessions are made, closed and expired by txns like any other change.
  */
 
+import { setImmediate } from 'node:timers';
 import { ProtocolError, Reader, readInt } from '../jute/index.ts';
 import { type Id, type OpName, ops, type TxnBody, wireOf } from '../protocol/index.ts';
 import { type Clock, type Logger, silentLogger, type Timer } from '../support/index.ts';
@@ -37,7 +38,7 @@ import { Reads } from './reads.ts';
 import { headerReply, headerReplyBytes, lengthBytes, writeReply } from './replies.ts';
 import { firstSessionId, type ServerSession, Sessions } from './sessions.ts';
 import { ServerStats } from './stats.ts';
-import type { Frame } from './turns.ts';
+import { type Frame, readWorkMax } from './turns.ts';
 import { memoryLog } from './txn-log.ts';
 import { Watches } from './watches.ts';
 import { WriteLine } from './write-line.ts';
@@ -72,6 +73,9 @@ export class Engine implements Service {
   readonly #outbox: Outbox;
   readonly #gathering = new Gathering();
   readonly #barriers = new Set<Connection>();
+  /** Links whose reads go on in the next turn of the event loop, in the order in which they stopped. */
+  readonly #later = new Set<Connection>();
+  #isGoingOn = false;
   readonly #moment: Moment;
   readonly #nowAndThen: NowAndThen;
   readonly #line: WriteLine;
@@ -145,6 +149,7 @@ export class Engine implements Service {
     this.#pipeline = new Pipeline(options.log ?? memoryLog, clock, this.stats, {
       batchBegun: (nowMs) => {
         this.#moment.begin(nowMs);
+        this.#reads.work = 0;
         this.tree.batchBegun();
       },
       committed: (call) => this.#committed(call),
@@ -244,6 +249,7 @@ export class Engine implements Service {
     connection.onGreeted(); // a flood of links must not be remembered until they would have been too late
     this.connections.delete(connection);
     this.#barriers.delete(connection);
+    this.#later.delete(connection);
     this.watches.removeAll(connection);
     const { session } = connection;
     if (session?.connection === connection) session.connection = undefined;
@@ -258,9 +264,40 @@ export class Engine implements Service {
     this.#outbox.flush();
   }
 
+  get hasReadEnough(): boolean {
+    return this.#reads.work > readWorkMax;
+  }
+
+  goOnLater(connection: Connection): void {
+    this.#later.add(connection);
+    if (this.#isGoingOn) return;
+    this.#isGoingOn = true;
+    setImmediate(this.#goOn);
+  }
+
+  /** Every link that waits gets its turn before one gets its next, as far as a turn of the event loop goes. */
+  readonly #goOn = (): void => {
+    if (this.#stopped) return;
+    try {
+      this.#moment.begin(this.#clock.nowMs());
+      this.#reads.work = 0;
+      for (const connection of this.#later) {
+        if (this.hasReadEnough) break;
+        this.#later.delete(connection);
+        this.#drain(connection);
+      }
+      this.#isGoingOn = this.#later.size > 0;
+      if (this.#isGoingOn) setImmediate(this.#goOn);
+      this.#outbox.flush();
+    } catch (error) {
+      this.fail(error instanceof Error ? error : new Error(String(error)));
+    }
+  };
+
   chunkBegun(bytes: number): void {
     this.#moment.begin(this.#clock.nowMs());
     this.#answered = 0;
+    this.#reads.work = 0;
     this.stats.bytesReceived += bytes;
     this.#outbox.chunkBegun(this.#moment.nowMs);
   }
@@ -364,6 +401,9 @@ export class Engine implements Service {
       this.#inTurn(connection, code, xid, forced);
     } else if (connection.inFlight > 0 || connection.isClogged) {
       this.#waitWith(connection, bytes, start, end, borrowed, ids, false);
+    } else if (this.hasReadEnough) {
+      this.#waitWith(connection, bytes, start, end, borrowed, ids, false);
+      this.goOnLater(connection);
     } else {
       this.#read(connection, bytes, start, end, borrowed, ids);
       this.#answered += 1;
@@ -381,13 +421,15 @@ export class Engine implements Service {
     writes: boolean,
   ): void {
     const own = borrowed ? Buffer.from(bytes.subarray(start, end)) : bytes.subarray(start, end);
-    const replyBytes = writes ? 0 : this.#reads.replyBytes(own, connection.session!.id);
+    const { id } = connection.session!;
+    const replyBytes = writes ? 0 : this.#reads.replyBytes(own, id);
     connection.wait({
       kind: 'frame',
       bytes: own,
       ids,
       startMs: this.#moment.nowMs,
       replyBytes,
+      work: writes ? 0 : this.#reads.workOf(own, id, replyBytes),
       writes,
     });
   }

@@ -64,9 +64,14 @@ export class Reads {
   readonly #auth: Auth;
   readonly #limits: Limits;
   readonly #byCode: Handler[] = [];
-  /** How many nodes are below others, as of that zxid. */
+  /** How many nodes are below others, as long as no nodes come or go. */
   readonly #counted = new Map<number, number>();
-  #countedZxid = -1;
+  #countedShape = -1;
+  /**
+   * Nodes, paths and watches that were looked at since somebody set this to 0. A read that looks at one counts
+   * nothing: a chunk has no room for so many of them that they take long.
+   */
+  work = 0;
 
   constructor(tree: Tree, watches: Watches, auth: Auth, limits: Limits) {
     this.#tree = tree;
@@ -115,6 +120,14 @@ export class Reads {
     const isCut = pathEnd < pathStart;
     const node = isCut ? noNode : this.#tree.nodes.findBytes(request, pathStart, pathEnd);
     return this.#nodeReplyBytes(node, isData);
+  }
+
+  /** About how much work a request will be, rather more than less. */
+  workOf(request: Buffer, session: bigint, replyBytes: number): number {
+    const code = readInt(request, 4);
+    if (code === ops.getEphemerals.code) return this.#tree.ephemeralsOf(session).size;
+    if (code === ops.getAllChildrenNumber.code) return this.#tree.nodes.count;
+    return code === ops.getData.code ? 1 : replyBytes / childBytes;
   }
 
   #nodeReplyBytes(node: number, isData: boolean): number {
@@ -227,6 +240,7 @@ export class Reads {
     const writer = connection.out;
     const start = beginReply(writer, call.xid, this.#tree.lastZxid, 0);
     nodes.writeChildren(writer, node);
+    this.work += nodes.childCount(node);
     if (withStat) nodes.writeStat(writer, node);
     writer.endFrame(start);
     return 0;
@@ -256,16 +270,17 @@ export class Reads {
     return this.#reply(call, 'getAllChildrenNumber', { totalNumber });
   }
 
-  /** Nodes are walked through once for each state of the tree: a chunk has room to ask for it thousands of times. */
+  /** Nodes are walked through once, until some come or go: a chunk has room to ask for it thousands of times. */
   #countBelow(node: number): number {
-    const { lastZxid } = this.#tree;
-    if (lastZxid !== this.#countedZxid) {
+    const { shape } = this.#tree.nodes;
+    if (shape !== this.#countedShape) {
       this.#counted.clear();
-      this.#countedZxid = lastZxid;
+      this.#countedShape = shape;
     }
     const known = this.#counted.get(node);
     if (known !== undefined) return known;
     const count = this.#tree.countBelow(node);
+    this.work += count;
     if (count >= countedMin) this.#counted.set(node, count);
     return count;
   }
@@ -284,8 +299,10 @@ export class Reads {
   #getEphemerals(call: ReadCall): number {
     const prefix = call.reader.ustringOrNull();
     const isAll = prefix === null || allEphemerals.test(prefix);
-    const own = [...this.#tree.ephemeralsOf(call.connection.session!.id)];
-    const ephemerals = isAll ? own : own.filter((path) => path.startsWith(prefix));
+    const own = this.#tree.ephemeralsOf(call.connection.session!.id);
+    this.work += own.size;
+    const ephemerals: string[] = [];
+    for (const path of own) if (isAll || path.startsWith(prefix)) ephemerals.push(path);
     return this.#reply(call, 'getEphemerals', { ephemerals });
   }
 
@@ -316,6 +333,7 @@ export class Reads {
     // To one that writes Apache has begun a list of results when it stumbles, and sends it.
     const fault = reads.length < parts.length ? err.marshalling : 0;
     const start = beginReply(writer, call.xid, this.#tree.lastZxid, fault);
+    this.work += reads.length;
     for (const part of reads) {
       // A frame has room for the same large node tens of thousands of times: no memory has, for the reply.
       if (writer.length - start > this.#limits.outputBytesMax) {
@@ -327,6 +345,7 @@ export class Reads {
       writeReadPart(writer, multiParts[part.op].code, this.#fault(node, call), () => {
         if (part.op === 'getData') nodes.writeData(writer, node);
         else nodes.writeChildren(writer, node);
+        if (part.op !== 'getData') this.work += nodes.childCount(node);
       });
     }
     MultiHeader.write(writer, { type: -1, done: true, err: -1 });
@@ -369,14 +388,16 @@ export class Reads {
     const once = [...dataWatches, ...existWatches, ...childWatches];
     const bytesOf = (paths: readonly string[], kind: number) =>
       paths.reduce((sum, path) => sum + watchBytes(path, kind), 0);
+    const more = once.length + persistentRecursiveWatches.length + 2 * persistentWatches.length;
     const fault = this.#watchFault(
       connection,
-      once.length + persistentRecursiveWatches.length + 2 * persistentWatches.length,
+      more,
       bytesOf(once, oneShot) +
         bytesOf(persistentRecursiveWatches, recursive) +
         2 * bytesOf(persistentWatches, persistent),
     );
     if (fault !== 0) return fault;
+    this.work += more;
     const since = Number(asked.relativeZxid);
     const { nodes } = this.#tree;
     const { data, child } = this.#watches;

@@ -7,6 +7,7 @@ const frame = (name: string, { writes = false, replyBytes = 0 } = {}): Frame => 
   ids: [],
   startMs: 0,
   replyBytes,
+  work: 0,
   writes,
 });
 const nameOf = (turn: Turn | undefined) =>

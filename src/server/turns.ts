@@ -17,6 +17,8 @@ export interface Frame {
   readonly startMs: number;
   /** About how long its reply will be. */
   readonly replyBytes: number;
+  /** About how much work it is: see `Reads.work`. */
+  readonly work: number;
   readonly writes: boolean;
 }
 
@@ -27,6 +29,9 @@ export type Turn =
   | { readonly kind: 'answer'; readonly run: () => void }
   /** Nothing more until this zxid is applied: a sync, or a session that moved with writes under way. */
   | { readonly kind: 'barrier'; readonly zxid: number };
+
+/** So much work for reads is done in one go (see `Reads.work`): one to three milliseconds. Others come in between. */
+export const readWorkMax = 50_000;
 
 /** In the place of what is not answered. */
 const nothing: Turn = { kind: 'answer', run: () => {} };
@@ -39,6 +44,7 @@ export class Turns {
   /** Of the requests. */
   #bytes = 0;
   #owedBytes = 0;
+  #owedWork = 0;
   #heldWrites = 0;
   /** Where the write stands that is being handed on. */
   #handedAt = -1;
@@ -59,6 +65,11 @@ export class Turns {
   /** About how much there is to say to the reads. */
   get owedBytes(): number {
     return this.#owedBytes;
+  }
+
+  /** About how much work the reads are. */
+  get owedWork(): number {
+    return this.#owedWork;
   }
 
   /** A write was held back, so that the next one is as well: writes keep their order. */
@@ -112,6 +123,7 @@ export class Turns {
     this.#at = 0;
     this.#bytes = 0;
     this.#owedBytes = 0;
+    this.#owedWork = 0;
     this.#heldWrites = 0;
     this.#handedAt = -1;
   }
@@ -122,6 +134,7 @@ export class Turns {
     } else if (turn.kind === 'frame') {
       this.#bytes += sign * turn.bytes.length;
       this.#owedBytes += sign * turn.replyBytes;
+      this.#owedWork += sign * turn.work;
       if (turn.writes) this.#heldWrites += sign;
     }
   }

@@ -56,11 +56,17 @@ export class NodeStore {
   readonly #slabs = new Slabs();
   readonly #index = new PathIndex();
   #count = 0;
+  #shape = 0;
   #scratch = Buffer.allocUnsafeSlow(1024);
   readonly #list = Buffer.allocUnsafeSlow(16 * 1024);
 
   get count(): number {
     return this.#count;
+  }
+
+  /** Another number means that nodes came or went since. */
+  get shape(): number {
+    return this.#shape;
   }
 
   get slabBytes(): number {
@@ -177,6 +183,7 @@ export class NodeStore {
     const node = this.#table.add(parent, address, acl);
     this.#index.add(hash, node);
     this.#count += 1;
+    this.#shape += 1;
     if (parent !== noNode) this.#countChildren(parent, 1);
     return node;
   }
@@ -193,6 +200,7 @@ export class NodeStore {
     this.#slabs.free(address, recordBytes(pathBytes, dataBytes));
     this.#table.remove(node);
     this.#count -= 1;
+    this.#shape += 1;
   }
 
   // ── data ──────────────────────────────────────────────────────────────────────────────────────

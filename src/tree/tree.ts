@@ -182,6 +182,7 @@ export class Tree {
 
   /** All nodes below, the node itself not counted. */
   countBelow(node: number): number {
+    if (this.nodes.parentOf(node) === noNode) return this.nodes.count - 1;
     let count = 0;
     const open = [node];
     for (let next = open.pop(); next !== undefined; next = open.pop()) {
