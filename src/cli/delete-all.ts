@@ -1,15 +1,19 @@
 /**
  * `drover deleteall PATH`: a node and all below it.
  *
- * It says how many and asks, where there is somebody to ask: `--yes` answers, and a script does what
- * zkCli does. Ctrl-C stops between two batches and says how far it came.
+ * In a terminal it says how many nodes would go and asks, unless `--yes` is given; in a pipe it does what zkCli
+ * does, and asks nothing. The root is never deleted without `--yes`, because a script whose variable is
+ * empty asks for just that. Ctrl-C stops between two batches and says how far it came.
  */
 
+import { isWithin } from '../protocol/index.ts';
 import type { Context, OptionValues } from './command.ts';
 import { CommandError, exitCodes } from './exit-codes.ts';
 import { counted, escaped } from './output.ts';
 import { deleteSubtree } from './subtree.ts';
 
+/** Where the server keeps its configuration and quotas. */
+const serversPath = '/zookeeper';
 const batchUnlessSaid = 1_000;
 
 export async function deleteAll(
@@ -24,6 +28,7 @@ export async function deleteAll(
     throw new CommandError('usage', '-b argument must be an int value');
   }
   const client = await context.client();
+  checkDeletable(path, client.chroot, options);
   const below = await client.countDescendants(path, { signal });
   const shown = escaped(path);
   if (options.dryRun === true) {
@@ -53,4 +58,19 @@ export async function deleteAll(
   if (output.isJson) output.record({ path, deleted });
   else if (below > 0) output.tell(`${deleted} nodes were deleted`);
   return exitCodes.ok;
+}
+
+/** @throws CommandError for the server's own nodes, and for the root unless `--yes` or `--dry-run` is given. */
+function checkDeletable(path: string, chroot: string, options: OptionValues): void {
+  const isServers = chroot === '' && (path === serversPath || isWithin(path, serversPath));
+  if (isServers) {
+    const why = `${serversPath} belongs to the server, which keeps its configuration and quotas there`;
+    throw new CommandError('usage', `${why}; delete a quota with: drover delquota PATH`);
+  }
+  if (path !== '/' || options.yes === true || options.dryRun === true) return;
+  const what = chroot === '' ? 'every node of the server' : `every node below ${escaped(chroot)}`;
+  throw new CommandError(
+    'usage',
+    `deleteall / deletes ${what}; give --yes to do that, or --dry-run to see how many`,
+  );
 }

@@ -235,6 +235,33 @@ test('deleteall says how many, asks where somebody can answer, and deletes the l
   expect(await client.children('/')).toEqual([]);
 });
 
+test('the root is deleted only with --yes, and the nodes of the server never', async () => {
+  await using zk = await startZk();
+  const client = await planted(zk);
+  const run = (...argv: string[]) => runInProcess(zk.address, argv);
+
+  const root = await run('deleteall', '/');
+  const dry = await run('deleteall', '/', '--dry-run');
+  const servers = await run('deleteall', '/zookeeper', '--yes');
+  const below = await run('deleteall', '/zookeeper/quota', '--yes');
+  const kept = (await client.children('/')).sort();
+  const meant = await run('deleteall', '/', '--yes');
+
+  const isBelowChroot = client.chroot !== '';
+  expect(root).toMatchObject({ code: 2, out: '' });
+  expect(root.err).toMatch(/^drover: deleteall \/ deletes every node .*; give --yes to do that/);
+  expect(dry.code).toBe(0);
+  if (!isBelowChroot) {
+    for (const { code, err } of [servers, below]) {
+      expect(code).toBe(2);
+      expect(err).toMatch(/^drover: \/zookeeper belongs to the server/);
+    }
+  }
+  expect(kept).toEqual(expect.arrayContaining(['app', 'other']));
+  expect(meant.code).toBe(0);
+  expect(await client.exists('/app')).toBeNull();
+});
+
 test('an empty path is refused: a variable that nobody set is not the root', async () => {
   await using zk = await startZk();
   const client = await planted(zk);
