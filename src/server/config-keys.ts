@@ -80,7 +80,7 @@ const apache = {
   'extendedTypesEnabled':    { kind: 'flag', default: 'false', about: 'TTL nodes' },
   'reconfigEnabled':         { kind: 'flag', default: 'false', about: 'changes nothing but an error code: there is one server' },
   'skipACL':                 { kind: 'text', default: 'no', about: '`yes` checks no permission at all' },
-  '4lw.commands.whitelist':  { kind: 'text', default: 'srvr', about: 'the four-letter words that are answered; `*` is all of them' },
+  '4lw.commands.whitelist':  { kind: 'text', default: 'srvr', about: 'the four-letter words that are answered; `*` is all of them. A server that listens on loopback alone also answers those that `drover status` and the console ask for, unless this is set' },
   'znode.container.checkIntervalMs': { kind: 'int', default: '60000', property: 'znode.container.checkIntervalMs', about: 'how often empty containers and TTL nodes are looked for' },
   'znode.container.maxPerMinute': { kind: 'int', default: '10000', property: 'znode.container.maxPerMinute', about: 'how many of them go in a minute' },
   'znode.container.maxNeverUsedIntervalMs': { kind: 'int', default: '0', property: 'znode.container.maxNeverUsedIntervalMs', about: 'a container that never had a child goes after this; 0 keeps it' },

@@ -33,7 +33,7 @@ export function optionsOf(config: ServerConfig): ServerOptions {
     digestEnabled: config.get('digest.enabled'),
     enforceQuota: config.must('enforceQuota'),
     reconfigEnabled: config.must('reconfigEnabled'),
-    fourLetterWords: config.must('4lw.commands.whitelist'),
+    fourLetterWords: wordsOf(config),
     reapIntervalMs: config.must('znode.container.checkIntervalMs'),
     reapPerMinuteMax: config.must('znode.container.maxPerMinute'),
     reapNeverUsedMs: config.must('znode.container.maxNeverUsedIntervalMs'),
@@ -59,6 +59,19 @@ export function optionsOf(config: ServerConfig): ServerOptions {
 export function wantsAdmin(config: ServerConfig): boolean {
   const keys = (Object.keys(appliedKeys) as ConfigKey[]).filter((key) => key.startsWith('admin.'));
   return config.get('admin.enableServer') ?? keys.some((key) => config.isGiven(key));
+}
+
+/**
+ * The words that `drover status`, `doctor`, `whois` and the console ask for. Where only this machine can
+ * connect they are answered without being listed; beyond it Apache's default stands, `srvr` alone.
+ */
+const ownWords = 'srvr, mntr, cons, dump, wchs, wchp, wchc, ruok, isro';
+
+function wordsOf(config: ServerConfig): string {
+  const hosts = [config.must('clientPortAddress'), config.get('secureClientPortAddress')];
+  const isLocal = hosts.every((host) => host === undefined || isLoopback(host));
+  const isGiven = config.isGiven('4lw.commands.whitelist');
+  return isLocal && !isGiven ? ownWords : config.must('4lw.commands.whitelist');
 }
 
 const orUndefined = (ms: number) => (ms === -1 ? undefined : ms);

@@ -127,6 +127,14 @@ describe('a zoo.cfg', () => {
     );
   });
 
+  test('answers the words that our own tools ask for where only this machine can connect', () => {
+    const words = (text: string) => optionsOf(readConfig(file(text))).fourLetterWords;
+
+    for (const word of ['srvr', 'mntr', 'cons', 'isro']) expect(words('')).toContain(word);
+    expect(words('4lw.commands.whitelist=ruok')).toBe('ruok');
+    expect(words('clientPortAddress=0.0.0.0\ndrover.insecureBind=true')).toBe('srvr');
+  });
+
   test('says what the disk may take, whether digest is a scheme, and who may fetch a snapshot', () => {
     const config = readConfig(
       file(
@@ -275,11 +283,11 @@ describe('sources', () => {
 describe('options', () => {
   const options = (text: string) => optionsOf(readConfig(file(text)));
 
-  test('have the defaults of Apache, but for the address', () => {
+  test('have the defaults of Apache, but for the address and what it allows', () => {
     expect(options('dataDir=d')).toMatchObject({
       ...{ host: '127.0.0.1', port: 2181, dataDir: 'd', tickTimeMs: 3_000 },
       preallocBytes: 64 * 1024 * 1024,
-      fourLetterWords: 'srvr',
+      fourLetterWords: 'srvr, mntr, cons, dump, wchs, wchp, wchc, ruok, isro',
       limits: {
         connectionsPerAddressMax: 60,
         connectionsMax: defaultLimits.connectionsMax,
