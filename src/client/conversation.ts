@@ -58,6 +58,8 @@ const refusalsMax = 10;
 const refusalErrs: ReadonlySet<number> = new Set(refusals.map(wireOf));
 /** At least this often, so that a server with long timeouts still hears from us and we from it. */
 const pingIntervalMaxMs = 10_000;
+/** What a connection and its handshake may take, on a network of ordinary speed. */
+const reconnectMs = 100;
 
 export class Conversation {
   readonly transport: Transport;
@@ -263,9 +265,15 @@ export class Conversation {
     return (this.#options.timeoutMs * 2) / 3;
   }
 
-  /** Early enough that one lost ping is not the end of the link. */
+  /**
+   * The session's deadline counts from the last request that was answered, so a ping that left long before an
+   * outage shortens the outage that the session survives. With this interval that is up to 0.95 of the timeout,
+   * with a tenth of a second left to connect again.
+   */
   get #pingEveryMs(): number {
-    return Math.min(this.#options.timeoutMs / 3, pingIntervalMaxMs);
+    const { timeoutMs } = this.#options;
+    const everyMs = Math.max(timeoutMs / 40, timeoutMs / 20 - reconnectMs);
+    return Math.min(everyMs, pingIntervalMaxMs);
   }
 
   #schedule(): void {
@@ -277,13 +285,14 @@ export class Conversation {
   #ticked(): void {
     if (this.#isOver) return;
     const nowMs = this.#options.clock.nowMs();
-    const silentMs = nowMs - this.#heardMs;
-    if (silentMs >= this.#silenceMaxMs) {
+    // Compared by the sums that the timer was set by: differences may come out a rounding error below them.
+    if (nowMs >= this.#heardMs + this.#silenceMaxMs) {
+      const silentMs = nowMs - this.#heardMs;
       const host = hostText(this.transport.endpoint.host);
       this.transport.close(new Error(`${host} was silent for ${Math.round(silentMs)} ms`));
       return;
     }
-    if (nowMs - this.#sentMs >= this.#pingEveryMs) {
+    if (nowMs >= this.#sentMs + this.#pingEveryMs) {
       this.#write(specialXids.ping, ops.ping.code);
       this.transport.flush();
       this.#sentMs = nowMs;

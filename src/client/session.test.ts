@@ -163,18 +163,44 @@ function nextState(of: Client): Promise<string> {
   return new Promise((resolve) => of.once('state', (state) => resolve(state.name)));
 }
 
-test('a quiet link is pinged after a third of the timeout, and given up after two thirds of silence', async () => {
+test.each([
+  [1_000, 25],
+  [4_000, 100],
+  [9_000, 350],
+  [30_000, 1_400],
+  [600_000, 10_000],
+])(
+  'with a timeout of %i ms a quiet link is pinged every %i ms, so that nearly all of the timeout is left when it is lost',
+  async (sessionTimeoutMs, everyMs) => {
+    const clock = new ManualClock();
+    const server = await serve({
+      onAsked: (peer, { op }) => op === 'ping' && peer.reply(specialXids.ping),
+    });
+    const it = await connected(server.address, clock, { sessionTimeoutMs });
+    letGo(server);
+    const peer = await server.peer();
+
+    for (let pings = 1; pings <= 3; pings++) {
+      clock.advance(everyMs - 1);
+      expect(peer.asked).toEqual([]);
+      clock.advance(1);
+      await peer.until('ping');
+      const deadlineMs = pings * everyMs + sessionTimeoutMs;
+      await expect.poll(() => it.state).toMatchObject({ deadlineMs });
+    }
+  },
+);
+
+test('a quiet link is given up after two thirds of the timeout in silence', async () => {
   const clock = new ManualClock();
   const server = await serve();
   const it = await connected(server.address, clock);
   letGo(server);
   const peer = await server.peer();
 
-  clock.advance(2_999);
-  expect(peer.asked).toEqual([]);
-  clock.advance(1);
+  clock.advance(350);
   await peer.until('ping');
-  clock.advance(2_999);
+  clock.advance(5_649);
   expect(it.state.name).toBe('connected');
   const suspended = nextState(it);
   clock.advance(1);
@@ -255,18 +281,18 @@ test('a pong counts from when its own ping left, not from when a later one did',
   const peer = await server.peer();
   const told = new Promise((resolve) => void it.addWatch('/a', 'persistent', resolve));
   peer.reply((await peer.until('addWatch')).xid, 0, Buffer.alloc(4));
-  clock.advance(3_000);
-  await peer.until('ping');
-  peer.event('created', '/a'); // else the link would be given up for its silence
+  peer.event('created', '/a');
   await told;
-  clock.advance(3_000);
+  clock.advance(350);
+  await peer.until('ping');
+  clock.advance(350);
   await peer.until('ping');
 
   peer.reply(specialXids.ping);
-  await vi.waitFor(() => expect(it.state).toMatchObject({ deadlineMs: 12_000 }), patience);
+  await vi.waitFor(() => expect(it.state).toMatchObject({ deadlineMs: 9_350 }), patience);
   peer.reply(specialXids.ping);
 
-  await vi.waitFor(() => expect(it.state).toMatchObject({ deadlineMs: 15_000 }), patience);
+  await vi.waitFor(() => expect(it.state).toMatchObject({ deadlineMs: 9_700 }), patience);
 });
 
 test('an answer that is none to a ping does not count as one', async () => {
@@ -277,7 +303,7 @@ test('an answer that is none to a ping does not count as one', async () => {
   const peer = await server.peer();
   const proof = it.addAuth('digest', 'a:b');
   const { xid } = await peer.until('auth');
-  clock.advance(3_000);
+  clock.advance(350);
   await peer.until('ping');
 
   peer.reply(xid);

@@ -14,7 +14,9 @@ export type ChildOptions = Pick<
   ServerOptions,
   | 'dataDir'
   | 'tickTimeMs'
+  | 'port'
   | 'minSessionTimeoutMs'
+  | 'maxSessionTimeoutMs'
   | 'snapCount'
   | 'preallocBytes'
   | 'snapshotCompression'
