@@ -97,7 +97,7 @@ export async function openPlace(context: Context, place: ServerPlace): Promise<O
         readOnly: target.readOnly && servers === target.servers,
       };
   const client = isContext ? await context.connectTo(there) : await context.connect(servers);
-  return { client, target: there, path, close: () => client.close() };
+  return { client, target: there, path, close: async () => void (await client.close()) };
 }
 
 /** DROVER_SERVER says where the command goes, not where a context is that was named. */

@@ -75,6 +75,7 @@ export async function targetOf(options: OptionValues, environment: Environment):
   const requestBytesMax = numberOf(options, 'maxBuffer', '--max-buffer') ?? maxBufferBytes;
   const client: ClientOptions = {
     sessionTimeoutMs: numberOf(options, 'sessionTimeout', '--session-timeout') ?? 30_000,
+    closeTimeoutMs,
     connectTimeoutMs: numberOf(options, 'connectTimeout', '--connect-timeout') ?? connectTimeoutMs,
     frameBytesMax,
     requestBytesMax,
@@ -91,6 +92,9 @@ export async function targetOf(options: OptionValues, environment: Environment):
     dataBytesMax: Math.max(1, requestBytesMax - aroundBytes),
   };
 }
+
+/** A command that has done its work does not hold up its user for a server that is away. */
+const closeTimeoutMs = 2_000;
 
 /** The longest request that is sent there: `jute.maxbuffer` of the servers. */
 export function requestBytesMaxOf({ client }: Target): number {

@@ -22,6 +22,7 @@ import { ArgumentError, checkOptions, onAbort } from '../support/index.ts';
 import {
   checkAcl,
   checkData,
+  checkLimits,
   checkListener,
   checkPath,
   checkVersion,
@@ -62,6 +63,7 @@ import {
 import { type ClientOptions, settingsOf } from './options.ts';
 import { createProtected, discard, type ProtectedOptions } from './protected.ts';
 import { type RemoveOptions, removeWatches } from './remove-watches.ts';
+import type { CloseResult } from './session.ts';
 import type { Identity, SessionState } from './session-state.ts';
 import {
   createWithParents,
@@ -83,6 +85,15 @@ export interface CreateOptions extends Omit<CreateInput, 'data'>, CallOptions {
 export interface VersionOptions extends CallOptions {
   /** Only if the node's version is this one. Any unless said. */
   readonly version?: number;
+}
+
+export interface CloseOptions {
+  /**
+   * How long to try to reach a server and to wait for its answer.
+   *
+   * @default `closeTimeoutMs` of the client, 5 s
+   */
+  readonly timeoutMs?: number;
 }
 
 export interface WatchingOptions extends CallOptions {
@@ -233,9 +244,18 @@ export class Client extends EventEmitter<ClientEvents> {
     await this.#core.addAuth(authInfo(scheme, auth, requestBytesMax));
   }
 
-  /** Ends the session, and with it its ephemeral nodes. Bounded in time; safe to call again. */
-  async close(): Promise<void> {
-    await this.#core.close();
+  /**
+   * Ends the session, and with it its ephemeral nodes. Safe to call again.
+   *
+   * Without a connection it tries to reach a server, for `timeoutMs` and no longer than the session may live.
+   * When no server could be asked in time, the session is closed all the same, `sessionEnded` is false, and its
+   * ephemeral nodes last until the session timeout is over.
+   *
+   * @throws ArgumentError when `timeoutMs` is not a number of milliseconds.
+   */
+  async close({ timeoutMs }: CloseOptions = {}): Promise<CloseResult> {
+    checkLimits(undefined, timeoutMs);
+    return this.#core.close(timeoutMs);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

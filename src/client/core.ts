@@ -19,7 +19,7 @@ import type { AuthInfo } from './auth.ts';
 import { type Call, mayChange } from './calls.ts';
 import { isTraced, traceConnect, traceRequest } from './diagnostics.ts';
 import type { Settings } from './options.ts';
-import { Session } from './session.ts';
+import { type CloseResult, Session } from './session.ts';
 import type { SessionState } from './session-state.ts';
 import { type Listener, type WatchEvent, Watches } from './watches.ts';
 
@@ -186,9 +186,9 @@ export class Core {
     await this.#session.addAuth(info);
   }
 
-  async close(): Promise<void> {
+  close(timeoutMs: number | undefined): Promise<CloseResult> {
     this.#isClosed = true;
-    await this.#session.close();
+    return this.#session.close(timeoutMs);
   }
 
   #newSession(): Session {

@@ -303,7 +303,7 @@ test('of one name with many addresses all have their turn before the session is 
     clock,
     lookup,
   });
-  cleanUps.push(() => made.close());
+  cleanUps.push(() => made.close({ timeoutMs: 0 }));
 
   for (const count of [1, 2]) {
     await vi.waitFor(() => expect(hellos).toBe(count));

@@ -26,6 +26,7 @@ export type { SaslExchange, SaslMechanism } from './auth.ts';
 export {
   Client,
   type ClientEvents,
+  type CloseOptions,
   type CreateOptions,
   connect,
   type ReconfigOptions,
@@ -55,6 +56,7 @@ export type { ClientOptions } from './options.ts';
 export { type ProtectedOptions, unmarked } from './protected.ts';
 export type { RemoveOptions } from './remove-watches.ts';
 export { type DigestMd5Options, digestMd5 } from './sasl.ts';
+export type { CloseResult } from './session.ts';
 export type { Identity, SessionState } from './session-state.ts';
 export type { DeleteProgress, Walked, WalkOptions } from './subtree.ts';
 export type { TlsOptions } from './transport.ts';

@@ -59,7 +59,11 @@ export interface ClientOptions {
   readonly frameBytesMax?: number;
   /** The longest request, where longer replies are wanted than the servers take requests. As `frameBytesMax`. */
   readonly requestBytesMax?: number;
-  /** How long `close()` waits for the server to confirm. 5 s. */
+  /**
+   * How long `close()` tries to reach a server and waits for its answer, unless it is called with a time of its own.
+   *
+   * @default 5_000
+   */
   readonly closeTimeoutMs?: number;
   readonly logger?: Logger;
   /** For tests: time, chance, name resolution. */

@@ -9,7 +9,14 @@
 
 import type { Infer } from '../jute/index.ts';
 import { type ConnectResponse, isZkError, passwordBytes, ZkError } from '../protocol/index.ts';
-import { type Clock, deferred, HeldSignal, type Logger, type Timer } from '../support/index.ts';
+import {
+  type Clock,
+  type Deferred,
+  deferred,
+  HeldSignal,
+  type Logger,
+  type Timer,
+} from '../support/index.ts';
 import type { AuthInfo, SaslMechanism } from './auth.ts';
 import { type Call, Calls } from './calls.ts';
 import { hostText } from './connection-string.ts';
@@ -46,6 +53,15 @@ export interface SessionOptions {
   readonly firstXid?: number | undefined;
 }
 
+/** What became of a session that was closed. */
+export interface CloseResult {
+  /**
+   * A server has confirmed that the session is over, or there was none: its ephemeral nodes are gone. False: no
+   * server could be asked in time, and they may last until the session timeout is over.
+   */
+  readonly sessionEnded: boolean;
+}
+
 export interface SessionHooks {
   onState(state: SessionState, previous: SessionState): void;
   onEvent(listeners: ReadonlySet<Listener>, event: WatchEvent): void;
@@ -78,6 +94,12 @@ export class Session {
   #search: ReadWriteSearch | undefined;
   #timer: Timer | undefined;
   #isClosing = false;
+  /** A server said that the session is over, or there was none. */
+  #isEndConfirmed = false;
+  /** A new session was asked for and no answer came: there may be one that we know nothing of. */
+  #mayHaveBegun = false;
+  /** For who waits for a link in order to close. */
+  #linked: Deferred<void> | undefined;
   /** Whether a server with a quorum ever knew our identity: one without hands out ids of its own. */
   #isIdentityReal = false;
   /**
@@ -176,15 +198,18 @@ export class Session {
     await this.#conversation?.sendAuth(info);
   }
 
-  /** Asks the server to end the session, for as long as it may take; then it is over all the same. */
-  async close(): Promise<void> {
-    if (isFinal(this.#state)) return this.#ended.promise;
-    if (!this.#isClosing) {
+  /**
+   * Asks a server to end the session. Without a link it tries to get one, for as long as there is a session to
+   * end. When the time is over, the session is over for this client all the same.
+   */
+  async close(timeoutMs = this.#options.closeTimeoutMs): Promise<CloseResult> {
+    if (!isFinal(this.#state) && !this.#isClosing) {
       this.#isClosing = true;
-      if (this.#conversation !== undefined) await this.#sayGoodbye(this.#conversation);
+      await this.#sayGoodbye(timeoutMs);
       this.#move({ type: 'closeAsked' });
     }
-    return this.#ended.promise;
+    await this.#ended.promise;
+    return { sessionEnded: this.#isEndConfirmed };
   }
 
   /** Lets the link go without a word, as if it had been cut. */
@@ -255,6 +280,7 @@ export class Session {
     const patience = { clock, limitMs: this.#dialer.attemptTimeoutMs, signal: this.#life.signal };
     const identity = this.#isIdentityReal ? this.#identity : undefined;
     const sentMs = clock.nowMs();
+    if (identity === undefined) this.#mayHaveBegun = true;
     const response = await hello(
       transport,
       {
@@ -269,13 +295,18 @@ export class Session {
     );
     const host = hostText(transport.endpoint.host);
     if (response.timeOut <= 0) {
-      if (identity === undefined) throw new Error('refused a new session');
+      if (identity === undefined) {
+        this.#mayHaveBegun = false;
+        throw new Error('refused a new session');
+      }
+      this.#isEndConfirmed = true;
       this.#move({ type: 'refused', cause: new Error(`${host} says that the session is over`) });
     }
     // ClickHouse Keeper takes nobody back in. One without a quorum proves nothing either way.
     const isOther = identity !== undefined && identity.sessionId !== response.sessionId;
     if (isOther && response.readOnly !== true) {
       const cause = new Error(`${host} handed out another session in place of ours`);
+      this.#isEndConfirmed = true;
       this.#move({ type: 'refused', cause });
     }
     this.#life.signal.throwIfAborted();
@@ -331,6 +362,7 @@ export class Session {
         timeoutMs: response.timeOut,
       }),
     });
+    this.#linked?.resolve();
   }
 
   #answered(sentMs: number): void {
@@ -364,29 +396,58 @@ export class Session {
     if (!isFinal(this.#state)) this.#calls.linkLost(reason);
   }
 
-  async #sayGoodbye(conversation: Conversation): Promise<void> {
-    const gone = deferred();
+  async #sayGoodbye(timeoutMs: number): Promise<void> {
+    const late = deferred();
+    const timer = this.#clock.after(timeoutMs, () => late.resolve());
+    if (timeoutMs === 0) late.resolve();
+    let isLate = false;
+    const over = Promise.race([late.promise, this.#ended.promise]).then(() => {
+      isLate = true;
+    });
+    try {
+      while (!isLate && !this.#isEndConfirmed) {
+        this.#checkClock();
+        if (this.#conversation !== undefined) {
+          if (!(await this.#askToEnd(this.#conversation, over))) return;
+        } else if (this.#state.name === 'suspended') {
+          this.#linked = deferred();
+          await Promise.race([this.#linked.promise, over]);
+        } else {
+          this.#isEndConfirmed = this.#state.name === 'connecting' && !this.#mayHaveBegun;
+          return; // no session to end, or none that is known
+        }
+      }
+    } finally {
+      timer.cancel();
+    }
+  }
+
+  /** By this link, for as long as it lasts. False: so many calls wait that even this one finds no room. */
+  async #askToEnd(conversation: Conversation, over: Promise<void>): Promise<boolean> {
+    const answered = deferred();
     const call: Call<'closeSession'> = {
       op: 'closeSession',
       request: {},
       path: undefined,
-      resolve: () => gone.resolve(),
-      reject: () => gone.resolve(),
+      resolve: () => {
+        this.#isEndConfirmed = true;
+        answered.resolve();
+      },
+      reject: () => {}, // the link broke, or the time is over: both are waited for
       retriesLeft: 0,
       xid: 0,
       sentMs: 0,
       settled: false,
     };
-    const timer = this.#clock.after(this.#options.closeTimeoutMs, () => gone.resolve());
     try {
       this.#calls.add(call as unknown as Call);
-      conversation.sendSoon();
-      await Promise.race([gone.promise, conversation.transport.ended, this.#ended.promise]);
     } catch {
-      // So many calls wait that even this one finds no room: the server will notice by itself.
-    } finally {
-      timer.cancel();
+      return false;
     }
+    conversation.sendSoon();
+    await new Promise<void>((resolve) => process.nextTick(resolve)); // it leaves, also when nobody waits for the answer
+    await Promise.race([answered.promise, conversation.transport.ended, over]);
+    return true;
   }
 
   // ── time ──────────────────────────────────────────────────────────────────────────────────────

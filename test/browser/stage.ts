@@ -71,7 +71,7 @@ export function useStage(): Stage {
       const server = await startServer({ port: 0, inMemory: true, fourLetterWords: '*' });
       stage.endsWith(() => server.close());
       const client = await connect(server.address);
-      stage.endsWith(() => client.close());
+      stage.endsWith(async () => void (await client.close()));
       const environment = { XDG_CONFIG_HOME: home };
       const contexts = contextsOf(server.address);
       await writeContexts(environment, { version: 1, selected: null, previous: null, contexts });

@@ -36,7 +36,7 @@ describe.skipIf(isMissing)(isMissing ? found : 'the console and Apache Kafka', (
     brokers = await Promise.all([1, 2].map(start));
     for (const broker of brokers) endings.push(() => broker[Symbol.asyncDispose]());
     client = await connect(zookeeper);
-    endings.push(() => client.close());
+    endings.push(async () => void (await client.close()));
     zk = await consoleAt(zookeeper);
     endings.push(async () => zk[Symbol.asyncDispose]());
     await createTopic(client, 'orders', { assignment: [[1, 2]] });

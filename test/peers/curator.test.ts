@@ -75,7 +75,7 @@ describe.skipIf(typeof curator === 'string').each(servers)('on $name', ({ start 
 
   async function client(): Promise<Client> {
     const made = await connect(server.address, { sessionTimeoutMs: 30_000 });
-    onTestFinished(() => made.close());
+    onTestFinished(async () => void (await made.close()));
     return made;
   }
 
