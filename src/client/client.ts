@@ -49,6 +49,7 @@ import {
 import {
   callTable,
   clientTable,
+  closeTable,
   connectTable,
   createTable,
   deleteRecursiveTable,
@@ -253,7 +254,9 @@ export class Client extends EventEmitter<ClientEvents> {
    *
    * @throws ArgumentError when `timeoutMs` is not a number of milliseconds.
    */
-  async close({ timeoutMs }: CloseOptions = {}): Promise<CloseResult> {
+  async close(options: CloseOptions = {}): Promise<CloseResult> {
+    checkOptions('close', options, closeTable);
+    const { timeoutMs } = options;
     checkLimits(undefined, timeoutMs);
     return this.#core.close(timeoutMs);
   }

@@ -2,7 +2,13 @@
 
 import { createModes } from '../protocol/index.ts';
 import { type OptionTable, optionKinds } from '../support/index.ts';
-import type { CreateOptions, ReconfigOptions, VersionOptions, WatchingOptions } from './client.ts';
+import type {
+  CloseOptions,
+  CreateOptions,
+  ReconfigOptions,
+  VersionOptions,
+  WatchingOptions,
+} from './client.ts';
 import type { CallOptions } from './core.ts';
 import type { KerberosOptions } from './kerberos.ts';
 import type { CheckOp, CreateOp, DeleteOp, ReadOp, SetOp } from './multi-ops.ts';
@@ -17,6 +23,8 @@ const { text, number, flag, callback, list, object, bigint, signal, data, clock,
   optionKinds;
 
 export const callTable = { signal, timeoutMs: number } satisfies OptionTable<CallOptions>;
+
+export const closeTable = { timeoutMs: number } satisfies OptionTable<CloseOptions>;
 
 export const watchingTable = {
   ...callTable,

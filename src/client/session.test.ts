@@ -18,8 +18,8 @@ import {
   wireOf,
   xidMax,
 } from '../protocol/index.ts';
-import { type Clock, deferred, ManualClock } from '../support/index.ts';
-import { ArgumentError } from './argument-error.ts';
+import { ArgumentError, type Clock, deferred, ManualClock } from '../support/index.ts';
+
 import type { SaslMechanism } from './auth.ts';
 import { Client } from './client.ts';
 import { ConnectError } from './dialer.ts';
