@@ -505,6 +505,35 @@ test('a foreign host name and a cross-site request are refused', async () => {
   });
 });
 
+test('beyond loopback a name that was not allowed is refused too, and an allowed one is answered', async () => {
+  await using server = await start();
+  const asking = (host: string) =>
+    `GET /commands/conf HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`;
+  await withAdmin(
+    server,
+    async ({ port }) => {
+      expect(await ask(port, asking('evil.example'))).toMatch(
+        /^HTTP\/1\.1 421 .*drover\.allowHosts/s,
+      );
+      expect(await ask(port, asking('zk1.example'))).toMatch(/^HTTP\/1\.1 200 /);
+      expect(await ask(port, asking(`127.0.0.1:${port}`))).toMatch(/^HTTP\/1\.1 200 /);
+    },
+    { host: '0.0.0.0', allowHosts: ['zk1.example'] },
+  );
+});
+
+test('a hundred silent connections keep nobody from the admin server', async () => {
+  await using server = await start();
+  await withAdmin(server, async ({ port }, get) => {
+    const silent = Array.from({ length: 110 }, () => dial(port, '127.0.0.1'));
+    for (const socket of silent) socket.on('error', () => {});
+    await Promise.all(silent.map((socket) => once(socket, 'connect')));
+
+    expect((await get('/healthz')).status).toBe(200);
+    for (const socket of silent) socket.destroy();
+  });
+});
+
 test('whose request names no host is no browser, and is answered', async () => {
   await using server = await start();
   await withAdmin(server, async ({ port }) => {

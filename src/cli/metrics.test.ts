@@ -81,6 +81,40 @@ test('metrics are read and not deleted, by who need not name the server', async 
   });
 });
 
+test('beyond loopback metrics answer to addresses and allowed names alone, and to no other site', async () => {
+  await using server = await startServer({ port: 0, inMemory: true });
+  const metrics = await startMetrics(server.facts, {
+    ...{ host: '0.0.0.0', port: 0, processMetrics: false, allowHosts: ['zk1.example'] },
+  });
+  const status = async (host: string, more = '') => {
+    const socket = dial(metrics.port, '127.0.0.1');
+    socket.write(`GET /metrics HTTP/1.1\r\nHost: ${host}\r\n${more}Connection: close\r\n\r\n`);
+    const [first] = await once(socket, 'data');
+    socket.destroy();
+    return Number(/^HTTP\/1\.1 (\d+)/.exec(String(first))![1]);
+  };
+  try {
+    expect(await status('evil.example')).toBe(421);
+    expect(await status('zk1.example:7000')).toBe(200);
+    expect(await status('127.0.0.1')).toBe(200);
+    expect(await status('127.0.0.1', 'Sec-Fetch-Site: cross-site\r\n')).toBe(403);
+  } finally {
+    await metrics.close();
+  }
+});
+
+test('a hundred silent connections keep no scrape out', async () => {
+  await using server = await startServer({ port: 0, inMemory: true });
+  await withMetrics(server, async (url, { port }) => {
+    const silent = Array.from({ length: 110 }, () => dial(port, '127.0.0.1'));
+    for (const socket of silent) socket.on('error', () => {});
+    await Promise.all(silent.map((socket) => once(socket, 'connect')));
+
+    expect((await fetch(url)).status).toBe(200);
+    for (const socket of silent) socket.destroy();
+  });
+});
+
 test('quantiles are of the last ten minutes, and counts of all time', async () => {
   const clock = new MovableClock();
   await using server = await startServer({ port: 0, inMemory: true, clock });

@@ -7,7 +7,8 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { collectDefaultMetrics, type Metric as PromMetric, Registry } from 'prom-client';
-import { isLoopback, type Metric, metricsOf, type ServerFacts } from '../server/index.ts';
+import { type Metric, metricsOf, type ServerFacts } from '../server/index.ts';
+import { httpTimeouts, isCrossSite, isOwnHost, limitConnections } from '../support/index.ts';
 import { RecentLatencies, stepMs } from './recent-latencies.ts';
 
 export interface MetricsOptions {
@@ -15,6 +16,8 @@ export interface MetricsOptions {
   readonly port: number;
   /** Of the process too: `metricsProvider.exportJvmInfo`. */
   readonly processMetrics: boolean;
+  /** Names besides `localhost` and IP addresses that a `Host` header may have. */
+  readonly allowHosts?: readonly string[] | undefined;
 }
 
 export interface MetricsServer {
@@ -78,12 +81,7 @@ function familiesOf(metrics: readonly Metric[], recent: RecentLatencies): Family
 const methods = ['GET', 'HEAD', 'POST'];
 /** Who takes nothing of an answer for so long does not get the rest. */
 const sendTimeoutMs = 30_000;
-
-/** Browsers always name one; who asks over HTTP/1.0 need not. */
-function isOwnName(host: string | undefined): boolean {
-  const name = host?.replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1');
-  return name === undefined || isLoopback(name);
-}
+const limits = { connectionsMax: 100, connectionsPerAddressMax: 50 };
 
 /** Only these families: what a scrape asks for by `name[]`. */
 async function some(registry: Registry, names: ReadonlySet<string>): Promise<string> {
@@ -97,7 +95,7 @@ async function some(registry: Registry, names: ReadonlySet<string>): Promise<str
 
 export async function startMetrics(
   facts: ServerFacts,
-  { host, port, processMetrics }: MetricsOptions,
+  { host, port, processMetrics, allowHosts = [] }: MetricsOptions,
 ): Promise<MetricsServer> {
   const registry = new Registry();
   if (processMetrics) collectDefaultMetrics({ register: registry });
@@ -112,14 +110,16 @@ export async function startMetrics(
     registry.registerMetric(family as unknown as PromMetric);
   }
   let latest = new Map<string, Family>();
-  const isLocal = isLoopback(host);
   const serve = async (request: IncomingMessage, response: ServerResponse) => {
     response.setTimeout(sendTimeoutMs);
     const { url: asked = '/' } = request;
     const base = 'http://metrics';
     const url = URL.canParse(asked, base) ? new URL(asked, base) : new URL(base);
-    if (isLocal && !isOwnName(request.headers.host)) {
-      response.writeHead(421).end('this server answers to the names of this machine alone\n');
+    if (!isOwnHost(request.headers.host, allowHosts)) {
+      const why = 'this server does not answer to that name; add it to drover.allowHosts\n';
+      response.writeHead(421).end(why);
+    } else if (isCrossSite(request)) {
+      response.writeHead(403).end('not across sites\n');
     } else if (url.pathname !== '/metrics') {
       response.writeHead(404).end('not found; /metrics is here\n');
     } else if (!methods.includes(request.method ?? '')) {
@@ -131,11 +131,11 @@ export async function startMetrics(
       response.writeHead(200, { 'content-type': registry.contentType }).end(text);
     }
   };
-  const server = createServer((request, response) => {
+  const server = createServer(httpTimeouts, (request, response) => {
     // What can't be told must not end what serves.
     serve(request, response).catch(() => response.destroy());
   });
-  server.maxConnections = 100;
+  limitConnections(server, limits);
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen({ host, port }, resolve);

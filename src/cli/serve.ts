@@ -11,12 +11,14 @@ import type { RunningConsole } from '../console/index.ts';
 import {
   type AdminServer,
   Auth,
+  allowedHosts,
   optionsOf,
   type RunningServer,
   type ServerConfig,
   startAdminServer,
   startServer,
   wantsAdmin,
+  wantsMetrics,
 } from '../server/index.ts';
 import type { Context, OptionValues } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
@@ -169,6 +171,7 @@ async function adminOf(
     host: config.must('admin.serverAddress'),
     port: config.must('admin.serverPort'),
     commandUrl: config.must('admin.commandURL'),
+    allowHosts: allowedHosts(config),
     snapshotEnabled: config.must('admin.snapshot.enabled'),
     restoreEnabled: config.must('admin.restore.enabled'),
     snapshotIntervalMs: config.must('admin.rateLimiterIntervalInMS'),
@@ -180,12 +183,13 @@ async function metricsServerOf(
   config: ServerConfig,
   server: RunningServer,
 ): Promise<MetricsServer | undefined> {
-  if (!config.get('metricsProvider.className')?.includes('Prometheus')) return undefined;
+  if (!wantsMetrics(config)) return undefined;
   const { startMetrics } = await import('./metrics.ts');
   return startMetrics(server.facts, {
     host: config.must('metricsProvider.httpHost'),
     port: config.must('metricsProvider.httpPort'),
     processMetrics: config.must('metricsProvider.exportJvmInfo'),
+    allowHosts: allowedHosts(config),
   });
 }
 

@@ -9,15 +9,21 @@
  *   GET /commands/snapshot  a file, to who may do everything (admin-snapshot.ts)
  *   POST /commands/restore  takes such a file, from who may do everything
  *
- * It listens on loopback unless told otherwise; nothing but a restore changes data. A page in a browser can't use it: a foreign Host (DNS rebinding) or a cross-site fetch is refused.
+ * It listens on loopback by default; nothing but a restore changes data. A page in a browser can't use
+ * it: a foreign Host (DNS rebinding) or a cross-site fetch is refused, wherever it listens.
  */
 
 import type { FileHandle } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import { type AddressInfo, isIP } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { pipeline } from 'node:stream/promises';
-import { checkOptions } from '../support/index.ts';
-import { isLoopback } from './addresses.ts';
+import {
+  checkOptions,
+  httpTimeouts,
+  isCrossSite,
+  isOwnHost,
+  limitConnections,
+} from '../support/index.ts';
 import { adminCommands, findAdminCommand } from './admin-commands.ts';
 import { RestoreCommand, SnapshotCommand, type SnapshotOptions } from './admin-snapshot.ts';
 import type { ServerFacts } from './facts.ts';
@@ -31,6 +37,8 @@ export interface AdminOptions extends SnapshotOptions {
   readonly port?: number | undefined;
   /** `admin.commandURL`. */
   readonly commandUrl?: string | undefined;
+  /** Names besides `localhost` and IP addresses that a `Host` header may have. */
+  readonly allowHosts?: readonly string[] | undefined;
   /** Who takes nothing of an answer for so long does not get the rest. 30 seconds, as Apache's. */
   readonly sendTimeoutMs?: number | undefined;
 }
@@ -54,15 +62,15 @@ interface Asked {
   readonly facts: ServerFacts;
   readonly request: IncomingMessage;
   readonly commandUrl: string;
-  readonly isLocal: boolean;
+  readonly allowHosts: readonly string[];
   readonly snapshot: SnapshotCommand;
   readonly restore: RestoreCommand;
 }
 
-/** What asks for nothing else than a line. A snapshot that is brought may take longer. */
-const headersTimeoutMs = 30_000;
+/** A snapshot that is uploaded takes longer than any other request. */
 const uploadTimeoutMs = 10 * 60_000;
 const sendTimeoutDefaultMs = 30_000;
+const limits = { connectionsMax: 100, connectionsPerAddressMax: 50 };
 
 export async function startAdminServer(
   facts: ServerFacts,
@@ -70,17 +78,16 @@ export async function startAdminServer(
 ): Promise<AdminServer> {
   checkOptions('startAdminServer', options, adminTable);
   const { host = '127.0.0.1', port = 8080, commandUrl = '/commands' } = options;
-  const { sendTimeoutMs = sendTimeoutDefaultMs } = options;
-  const isLocal = isLoopback(host);
+  const { sendTimeoutMs = sendTimeoutDefaultMs, allowHosts = [] } = options;
   const snapshot = new SnapshotCommand(facts, options);
   const restore = new RestoreCommand(facts, options);
   const serve = async (request: IncomingMessage, response: ServerResponse) => {
-    const reply = await answer({ facts, request, commandUrl, isLocal, snapshot, restore });
+    const reply = await answer({ facts, request, commandUrl, allowHosts, snapshot, restore });
     response.setTimeout(sendTimeoutMs); // until the next request
     send(response, request, reply);
     if (reply.file !== undefined) await sendFile(response, reply.file.handle);
   };
-  const timeouts = { headersTimeout: headersTimeoutMs, requestTimeout: uploadTimeoutMs };
+  const timeouts = { ...httpTimeouts, requestTimeout: uploadTimeoutMs };
   const server = createServer(timeouts, (request, response) => {
     serve(request, response).catch((error) => {
       // It can't be told any more, so the end of the link has to say it. Mostly the other side left.
@@ -88,7 +95,7 @@ export async function startAdminServer(
       response.destroy();
     });
   });
-  server.maxConnections = 100;
+  limitConnections(server, limits);
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject);
     server.listen({ host, port }, resolve);
@@ -130,11 +137,11 @@ function refuseMethod(allow: string): Reply {
 }
 
 async function answer(ask: Asked): Promise<Reply> {
-  const { facts, request, commandUrl, isLocal } = ask;
-  if (isLocal && !isOwnName(request.headers.host)) {
-    return plain(421, 'this server answers to the names of this machine alone\n');
+  const { facts, request, commandUrl, allowHosts } = ask;
+  if (!isOwnHost(request.headers.host, allowHosts)) {
+    return plain(421, 'this server does not answer to that name; add it to drover.allowHosts\n');
   }
-  if (request.headers['sec-fetch-site'] === 'cross-site') return plain(403, 'not across sites\n');
+  if (isCrossSite(request)) return plain(403, 'not across sites\n');
   const path = request.url ?? '/';
   if (!URL.canParse(path, 'http://admin')) return plain(400, 'not an address\n');
   const url = new URL(path, 'http://admin');
@@ -159,13 +166,6 @@ function decoded(text: string): string | null {
   } catch {
     return null;
   }
-}
-
-/** Browsers always name one; what asks for health over HTTP/1.0 does not. */
-function isOwnName(host: string | undefined): boolean {
-  if (host === undefined) return true;
-  const name = host.replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1');
-  return name === 'localhost' || isIP(name) !== 0;
 }
 
 function index(commandUrl: string): Reply {

@@ -43,7 +43,8 @@ const limitKeys = Object.fromEntries(
 
 // biome-ignore format: a table is read down its columns
 const own = {
-  'drover.insecureBind': { kind: 'flag', default: 'false', about: 'listens beyond this machine although nobody has to prove who they are' },
+  'drover.insecureBind': { kind: 'flag', default: 'false', about: 'allows listening beyond this machine without authentication: clients, the admin server and metrics' },
+  'drover.allowHosts':   { kind: 'text', about: 'host names by which the admin server and metrics may be called, with commas between, besides `localhost` and IP addresses' },
   'drover.usersFile':    { kind: 'text', about: 'SASL users, a `name: password` a line; a JAAS file does as well' },
   'drover.auditFile':    { kind: 'text', about: 'where the audit log goes; without, to the log' },
   'drover.inMemory':     { kind: 'flag', default: 'false', about: 'keeps nothing: for tests' },
@@ -58,7 +59,7 @@ const apache = {
   'dataLogDir':              { kind: 'text', about: 'logs, best on a disk of their own' },
   'datadir.autocreate':      { kind: 'flag', default: 'true', about: '`false` refuses to start where dataDir or dataLogDir has no `version-2`' },
   'clientPort':              { kind: 'int',  default: '2181', about: '0 takes any that is free' },
-  'clientPortAddress':       { kind: 'address', default: '127.0.0.1', about: 'Apache listens everywhere; here that needs drover.insecureBind, or authentication' },
+  'clientPortAddress':       { kind: 'address', default: '127.0.0.1', about: 'Apache listens everywhere; here that needs authentication by SASL or mutual TLS, or drover.insecureBind' },
   'secureClientPort':        { kind: 'int',  about: 'where TLS is spoken' },
   'secureClientPortAddress': { kind: 'address', about: 'as clientPortAddress' },
   'tickTime':                { kind: 'int',  default: '2000', fileDefault: '3000', about: 'milliseconds; sessions last 2 to 20 of them. Where a file names none it is 3000, as with Apache' },
@@ -86,7 +87,7 @@ const apache = {
   'znode.container.maxNeverUsedIntervalMs': { kind: 'int', default: '0', property: 'znode.container.maxNeverUsedIntervalMs', about: 'a container that never had a child goes after this; 0 keeps it' },
 
   'admin.enableServer':      { kind: 'flag', about: 'on as soon as another admin key is there; Apache has it on' },
-  'admin.serverAddress':     { kind: 'address', default: '127.0.0.1', about: 'Apache listens everywhere' },
+  'admin.serverAddress':     { kind: 'address', default: '127.0.0.1', about: 'Apache listens everywhere; here that needs drover.insecureBind' },
   'admin.serverPort':        { kind: 'int',  default: '8080', about: '0 takes any that is free' },
   'admin.commandURL':        { kind: 'text', default: '/commands', about: 'where the commands are' },
   'admin.snapshot.enabled':  { kind: 'flag', default: 'false', about: 'who may do everything with `/` may fetch a snapshot; Apache has it on' },
@@ -94,7 +95,7 @@ const apache = {
   'admin.rateLimiterIntervalInMS': { kind: 'int', default: '300000', about: 'milliseconds from one such snapshot, or one such restore, to the next' },
 
   'metricsProvider.className': { kind: 'text', about: 'a name with `Prometheus` in it switches `/metrics` on' },
-  'metricsProvider.httpHost': { kind: 'address', default: '127.0.0.1', about: 'Apache listens everywhere' },
+  'metricsProvider.httpHost': { kind: 'address', default: '127.0.0.1', about: 'Apache listens everywhere; here that needs drover.insecureBind' },
   'metricsProvider.httpPort': { kind: 'int',  default: '7000', about: '0 takes any that is free' },
   'metricsProvider.exportJvmInfo': { kind: 'flag', default: 'true', about: 'metrics of the process, here of Node' },
 

@@ -17,6 +17,7 @@ import { readJaas, readUsers, type Users } from './users.ts';
 
 export function optionsOf(config: ServerConfig): ServerOptions {
   checkMetricsProvider(config);
+  checkHttpAddresses(config);
   const sasl = saslOf(config);
   const tls = tlsOf(config);
   const requiredSchemes = requiredOf(config, sasl !== undefined);
@@ -74,11 +75,48 @@ function wordsOf(config: ServerConfig): string {
   return isLocal && !isGiven ? ownWords : config.must('4lw.commands.whitelist');
 }
 
+/** Whether `/metrics` is wanted. */
+export function wantsMetrics(config: ServerConfig): boolean {
+  return config.get('metricsProvider.className')?.includes('Prometheus') ?? false;
+}
+
+/** `drover.allowHosts`, as a list. */
+export function allowedHosts(config: ServerConfig): readonly string[] {
+  return listed(config.get('drover.allowHosts'));
+}
+
+const listed = (text = ''): string[] =>
+  text
+    .split(',')
+    .map((each) => each.trim())
+    .filter((each) => each !== '');
+
+/** Neither asks for a password before it tells what clients do, by address and path. */
+function checkHttpAddresses(config: ServerConfig): void {
+  if (config.must('drover.insecureBind')) return;
+  for (const [what, key, isOn] of [
+    ['the admin server', 'admin.serverAddress', wantsAdmin(config)],
+    ['metrics', 'metricsProvider.httpHost', wantsMetrics(config)],
+  ] as const) {
+    const host = config.must(key);
+    if (!isOn || isLoopback(host)) continue;
+    throw new ConfigError(
+      `${config.originOf(key)}: ${what} on ${host} would answer everybody who can reach it, without a password; ` +
+        `set ${key}=127.0.0.1, or say --insecure-bind`,
+    );
+  }
+}
+
 const orUndefined = (ms: number) => (ms === -1 ? undefined : ms);
 
-/** Everybody has an address: who may prove that alone proves nothing. */
+/**
+ * Schemes whose proof can fail. Every client has an address, and any name and password is a valid `digest`
+ * id: a server that asks for one of these lets every client in.
+ */
+const strongSchemes: readonly string[] = ['sasl', 'x509'];
+
 const provesWho = (schemes: readonly string[] | undefined) =>
-  schemes !== undefined && !schemes.includes('ip');
+  schemes?.every((scheme) => strongSchemes.includes(scheme)) ?? false;
 
 function listening(
   config: ServerConfig,
@@ -96,8 +134,8 @@ function listening(
   ];
   if (!mayBind && exposed.length > 0) {
     throw new ConfigError(
-      `listening on ${exposed[0]} would let everybody in who can reach it, as nobody has to prove who they are; ` +
-        'set enforce.auth.enabled or sessionRequireClientSASLAuth, or say --insecure-bind',
+      `listening on ${exposed[0]} would let in every client that can reach it: only SASL and mutual TLS prove who a client is; ` +
+        'set sessionRequireClientSASLAuth=true or enforce.auth.schemes=sasl, or say --insecure-bind',
     );
   }
   if (tls === undefined) return { host, port: config.must('clientPort') };
@@ -238,10 +276,7 @@ function requiredOf(config: ServerConfig, hasSasl: boolean): readonly string[] |
     );
   }
   if (!config.must('enforce.auth.enabled')) return undefined;
-  const schemes = (config.get('enforce.auth.schemes') ?? '')
-    .split(',')
-    .map((each) => each.trim())
-    .filter((each) => each !== '');
+  const schemes = listed(config.get('enforce.auth.schemes'));
   if (schemes.length === 0) {
     throw new ConfigError('enforce.auth.enabled=true needs enforce.auth.schemes');
   }

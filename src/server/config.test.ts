@@ -339,8 +339,39 @@ describe('options', () => {
       host: '0.0.0.0',
     });
     expect(
-      options('clientPortAddress=::\nenforce.auth.enabled=true\nenforce.auth.schemes=digest, x509'),
-    ).toMatchObject({ host: '::', requiredSchemes: ['digest', 'x509'] });
+      options('clientPortAddress=::\nenforce.auth.enabled=true\nenforce.auth.schemes=x509'),
+    ).toMatchObject({ host: '::', requiredSchemes: ['x509'] });
+  });
+
+  test.each(['digest', 'digest,x509', 'sasl,digest'])(
+    'do not take %s for authentication: any name and password is a digest id',
+    (schemes) => {
+      const folder = mkdtempSync(join(tmpdir(), 'drover-users-'));
+      onTestFinished(() => rmSync(folder, { recursive: true }));
+      writeFileSync(join(folder, 'users'), 'ann: secret\n');
+      const open = [
+        ...['clientPortAddress=0.0.0.0', `drover.usersFile=${join(folder, 'users')}`],
+        ...['enforce.auth.enabled=true', `enforce.auth.schemes=${schemes}`],
+      ].join('\n');
+      expect(() => options(open)).toThrow(
+        'listening on 0.0.0.0 would let in every client that can reach it',
+      );
+      expect(options(`${open}\ndrover.insecureBind=true`)).toMatchObject({ host: '0.0.0.0' });
+    },
+  );
+
+  test.each([
+    ['admin.serverAddress=0.0.0.0', 'the admin server on 0.0.0.0'],
+    ['admin.enableServer=true\nadmin.serverAddress=10.0.0.1', 'the admin server on 10.0.0.1'],
+    [
+      'metricsProvider.className=PrometheusMetricsProvider\nmetricsProvider.httpHost=::',
+      'metrics on ::',
+    ],
+  ])('refuse to answer HTTP beyond this machine by accident: %j', (text, what) => {
+    expect(() => options(text)).toThrow(`${what} would answer everybody who can reach it`);
+    expect(() => options(text)).toThrow('--insecure-bind');
+    options(`${text}\ndrover.insecureBind=true`);
+    options(`${text}\nadmin.enableServer=false\nmetricsProvider.className=`);
   });
 
   test('do not take an address, which everybody has, for a proof of who somebody is', () => {

@@ -13,7 +13,7 @@ export {
   inertKeys,
   refusedKeys,
 } from './config-keys.ts';
-export { optionsOf, wantsAdmin } from './config-options.ts';
+export { allowedHosts, optionsOf, wantsAdmin, wantsMetrics } from './config-options.ts';
 export { Connection, type Wire } from './connection.ts';
 export { Engine } from './engine.ts';
 export { directoryFacts, type ServerFacts, type StorageFacts } from './facts.ts';

@@ -1,3 +1,4 @@
+export { addressKey } from './address-key.ts';
 export { ArgumentError } from './argument-error.ts';
 export { Backoff, type BackoffOptions } from './backoff.ts';
 export {
@@ -12,6 +13,13 @@ export {
 } from './clock.ts';
 export { type Deferred, deferred } from './deferred.ts';
 export { HeldSignal, whileHeld } from './held-signal.ts';
+export {
+  type HttpLimits,
+  httpTimeouts,
+  isCrossSite,
+  isOwnHost,
+  limitConnections,
+} from './http-guard.ts';
 export { type Logger, silentLogger } from './logger.ts';
 export { nearest } from './nearest.ts';
 export { onAbort } from './on-abort.ts';

@@ -21,7 +21,7 @@ const serveOptions: readonly CommandOption[] = [
   { flags: '--no-console',               about: 'no console, whatever else was said' },
   { flags: '--audit <file>',             about: 'writes down who changed what; - is standard output', value: 'file' },
   { flags: '--log-level <level>',        about: 'silent, error, warn, info or debug', value: ['silent', 'error', 'warn', 'info', 'debug'] },
-  { flags: '--insecure-bind',            about: 'listens beyond this machine although nobody has to prove who they are' },
+  { flags: '--insecure-bind',            about: 'allows listening beyond this machine without authentication' },
   { flags: '--in-memory',                about: 'keeps nothing: all is gone with the process' },
   { flags: '--unsafe-no-fsync',          about: 'acknowledges what a loss of power takes away again' },
   { flags: '--salvage',                  about: 'goes on where files are damaged, knowingly, from the longest whole prefix' },
