@@ -12,7 +12,7 @@ import {
 import { connect as dial, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, test, vi } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { connect, digestMd5 } from '../src/client/index.ts';
 import { ops } from '../src/protocol/index.ts';
 import {
@@ -930,6 +930,24 @@ test('mutual TLS lets nobody in without a certificate, nor with one of strangers
 
   expect(await client.exists('/')).not.toBeNull();
   await client.close();
+});
+
+test('NODE_TLS_REJECT_UNAUTHORIZED=0 does not make a client take the certificate of a stranger', async () => {
+  const { ca, otherServer } = certificates;
+  await using server = await start({ tls: { ...otherServer, minVersion: 'TLSv1.2' } });
+  vi.stubEnv('NODE_TLS_REJECT_UNAUTHORIZED', '0');
+  vi.spyOn(process, 'emitWarning').mockReturnValue();
+  onTestFinished(() => {
+    vi.unstubAllEnvs();
+    vi.restoreAllMocks();
+  });
+
+  const dialled = connect(server.address, {
+    tls: { ca, servername: 'localhost' },
+    connectRoundsMax: 1,
+  } as never).then((client) => client.close());
+
+  await expect(dialled).rejects.toThrow(/certificate/);
 });
 
 test('where a certificate is wanted and not needed, one of strangers is refused all the same', async () => {

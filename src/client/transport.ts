@@ -90,7 +90,8 @@ export class Transport {
       const named = net.isIP(host.name) ? {} : { servername: host.name };
       const inlet = options.tls ? undefined : new Inlet();
       const socket = options.tls
-        ? tls.connect({ ...named, ...options.tls, ...to })
+        ? // Said outright, or NODE_TLS_REJECT_UNAUTHORIZED=0 in the environment would undo it.
+          tls.connect({ rejectUnauthorized: true, ...named, ...options.tls, ...to })
         : net.connect({ ...to, onread: inlet! });
       const failed = (error: unknown) => {
         socket.destroy();

@@ -144,6 +144,7 @@ export class DigestMd5Server {
   readonly #nonce: string;
   #state: 'begun' | 'challenged' | 'over' = 'begun';
   #authorizedId: string | undefined;
+  #claimedId: string | undefined;
 
   constructor(options: DigestMd5ServerOptions) {
     this.#options = options;
@@ -156,6 +157,11 @@ export class DigestMd5Server {
    */
   get authorizedId(): string | undefined {
     return this.#authorizedId;
+  }
+
+  /** The user that the client says it is, proven or not. Undefined until it has said so, and for an unknown user. */
+  get claimedId(): string | undefined {
+    return this.#claimedId;
   }
 
   /** The token to send back. Throws when the client has failed, and then there is no second try. */
@@ -195,6 +201,7 @@ export class DigestMd5Server {
     const authzid = response.get('authzid')?.[0];
     const username = text(usernameBytes);
     const password = passwordOf(username);
+    if (password !== undefined) this.#claimedId = username;
     const proof: Proof = {
       username,
       realm,

@@ -29,6 +29,7 @@ import { RestoreCommand, SnapshotCommand, type SnapshotOptions } from './admin-s
 import type { ServerFacts } from './facts.ts';
 import { javaJson } from './java-json.ts';
 import { adminTable } from './option-tables.ts';
+import { plainAddress } from './socket-wire.ts';
 
 export interface AdminOptions extends SnapshotOptions {
   /** `admin.serverAddress`. */
@@ -225,21 +226,23 @@ function guard(
   const { authorization } = request.headers;
   if (authorization === undefined) return [401, 'Auth info is missing for the command'];
   const [scheme = '', credentials, ...more] = authorization.split(' ');
-  const address = (request.socket.remoteAddress ?? '').replace(/^::ffff:(?=\d+\.)/, '');
-  if (engine.authAttempts.isRefused(address, clock.nowMs())) {
+  const address = plainAddress(request.socket.remoteAddress);
+  const proof = credentials === undefined ? null : Buffer.from(credentials);
+  const acl = engine.tree.aclOf(engine.tree.find('/'));
+  const isDigest = scheme.toLowerCase() === 'digest';
+  const user = isDigest ? engine.auth.guessedAt(proof, acl) : undefined;
+  if (engine.authAttempts.isRefused(address, clock.nowMs(), user)) {
     engine.stats.authRefusals += 1;
     return [429, 'Too many failed attempts'];
   }
-  const proof = credentials === undefined ? null : Buffer.from(credentials);
   const ids = more.length > 0 ? null : engine.auth.prove(scheme.toLowerCase(), proof, address);
   if (ids === null || ids.length === 0) {
     engine.stats.authFailures += 1;
-    engine.authAttempts.failed(address, clock.nowMs());
+    engine.authAttempts.failed(address, clock.nowMs(), user);
     return [401, 'Not authenticated'];
   }
-  const acl = engine.tree.aclOf(engine.tree.find('/'));
   const mayAll = [1, 2, 4, 8, 16].every((perm) => engine.auth.permits(acl, perm, ids));
   if (mayAll) return undefined;
-  engine.authAttempts.failed(address, clock.nowMs()); // a wrong password is an id that may nothing
+  engine.authAttempts.failed(address, clock.nowMs(), user); // a wrong password is an id that may nothing
   return [403, 'Not authorized'];
 }

@@ -1,9 +1,11 @@
 import { expect, test } from 'vitest';
+import { connect, digestMd5 } from '../client/index.ts';
 import { digestId } from '../protocol/index.ts';
 import { RawClient, startTestServer } from '../testing/index.ts';
 import { startAdminServer } from './admin.ts';
 import { AuthAttempts } from './auth-attempts.ts';
 import { limitsOf } from './limits.ts';
+import { Sasl } from './sasl.ts';
 
 const attempts = (authFailuresMax = 3, authAddressesMax = 2) =>
   new AuthAttempts(limitsOf({ authFailuresMax, authWindowMs: 1_000, authAddressesMax }));
@@ -47,6 +49,15 @@ test('a /64 is known wherever zeros are left out of it, and none is taken for an
   expect(table.isRefused('2001::1', 1)).toBe(false);
 });
 
+test('failures of one user keep out no other user of the same address', () => {
+  const table = attempts();
+  for (let i = 0; i < 3; i++) table.failed('10.0.0.1', 0, 'ann');
+
+  expect(table.isRefused('10.0.0.1', 1, 'ann')).toBe(true);
+  expect(table.isRefused('10.0.0.1', 1, 'bob')).toBe(false);
+  expect(table.isRefused('10.0.0.2', 1, 'ann')).toBe(false);
+});
+
 test('the table does not grow without end', () => {
   const table = attempts();
   for (let i = 0; i < 1_000; i++) table.failed(`10.0.${i >> 8}.${i & 255}`, 0);
@@ -68,7 +79,7 @@ test('who has failed too often on other links is refused on this one, and let in
   }
 
   const late = await RawClient.connect(zk.port);
-  expect(await late.err('auth', authOf('u:p'), -4)).toBe(-115);
+  expect(await late.err('auth', authOf('x', 'third'), -4)).toBe(-115);
   await late.ended();
   expect(zk.engine.stats).toMatchObject({ authFailures: 2, authRefusals: 1 });
   const bystander = await RawClient.connect(zk.port);
@@ -90,6 +101,46 @@ test('a guess at the password of the super user counts, though it is answered as
   expect(await guesser.err('auth', authOf('super:test'), -4)).toBe(-115);
 });
 
+test('a guess at the password of a user of the root ACL counts against that user alone', async () => {
+  const superDigest = digestId('super:test').id;
+  await using zk = await startTestServer({ superDigest, limits: { authFailuresMax: 2 } });
+  const owner = await RawClient.connect(zk.port);
+  const acl = [{ perms: 31, id: { scheme: 'digest', id: digestId('ann:right').id } }];
+  expect(await owner.err('setACL', { path: '/', acl, version: -1 })).toBe(0);
+  const admin = await startAdminServer(zk.facts, { port: 0 });
+  const ask = async (credentials: string) => {
+    const headers = { authorization: `digest ${credentials}` };
+    return (await fetch(`http://127.0.0.1:${admin.port}/commands/snapshot`, { headers })).status;
+  };
+
+  expect([await ask('ann:a'), await ask('ann:b'), await ask('ann:right')]).toEqual([403, 403, 429]);
+  expect([await ask('x:a'), await ask('y:b'), await ask('z:c')]).toEqual([403, 403, 429]);
+  expect(await ask('super:test')).not.toBe(429);
+  await admin.close();
+});
+
+test('wrong SASL passwords keep out neither another user of the address nor an id of digest', async () => {
+  const passwords: Record<string, string> = { ann: 'right', bob: 'other' };
+  const sasl = new Sasl({ passwordOf: (name) => passwords[name] });
+  const limits = { authFailuresMax: 2 };
+  await using zk = await startTestServer({ sasl, extraSchemes: ['sasl'], limits });
+  const as = async (username: string, password: string) => {
+    const client = await connect(zk.address, { sasl: digestMd5({ username, password }) });
+    await client.close();
+  };
+  for (const name of ['ann', 'nobody']) {
+    for (const guess of ['a', 'b']) {
+      await expect(as(name, guess)).rejects.toMatchObject({ code: 'AUTH_FAILED' });
+    }
+  }
+
+  await expect(as('ann', 'right')).rejects.toMatchObject({ code: 'AUTH_FAILED' });
+  await as('bob', 'other');
+  const client = await RawClient.connect(zk.port);
+  expect(await client.err('auth', authOf('carl:x'), -4)).toBe(0);
+  expect(zk.engine.stats).toMatchObject({ authFailures: 4, authRefusals: 1 });
+});
+
 test('the admin server counts with the links', async () => {
   await using zk = await startTestServer({ limits: { authFailuresMax: 2 } });
   const admin = await startAdminServer(zk.facts, { port: 0 });
@@ -100,6 +151,8 @@ test('the admin server counts with the links', async () => {
 
   expect([await ask(), await ask(), await ask()]).toEqual([401, 401, 429]);
   const client = await RawClient.connect(zk.port);
-  expect(await client.err('auth', authOf('u:p'), -4)).toBe(-115);
+  expect(await client.err('auth', authOf('x', 'nosuch'), -4)).toBe(-115);
+  await client.ended();
+  expect(zk.engine.stats).toMatchObject({ authFailures: 2, authRefusals: 2 });
   await admin.close();
 });

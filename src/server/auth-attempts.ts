@@ -1,16 +1,21 @@
 /**
- * How often an address has failed to prove who it is, over all of its links: whoever guesses must wait.
+ * How often an address has failed to prove that it is a user, over all of its connections: a client that
+ * guesses passwords must wait.
  *
- * After `authFailuresMax` failures within `authWindowMs` nothing more is taken for a proof from there
- * until as long has passed again. Tries that are turned away meanwhile do not count, so that one who
- * was mistaken and tries on does not lock themselves out for good.
+ * After `authFailuresMax` failures within `authWindowMs` no proof for that user is accepted from that
+ * address until as long has passed again. Attempts that are refused meanwhile do not count, so that a
+ * client that was mistaken and retries does not lock itself out for good.
  *
- * Whoever shares an address shares its failures. Of IPv6 a whole /64 is one address: it mostly is one
- * machine's. The table is bounded: who failed longest ago is forgotten first.
+ * Several clients may share an address, so a failure counts against the user that it named: it does not
+ * keep the other users of that address out. All names that no user has count as one. Of IPv6 a whole /64
+ * is one address. The table is bounded: the entry that failed longest ago is forgotten first.
  */
 
-import { addressBytes } from './addresses.ts';
+import { addressKey } from '../support/index.ts';
 import type { Limits } from './limits.ts';
+
+/** For whatever names no user that there is. */
+export const nobody = '';
 
 interface Failures {
   count: number;
@@ -20,7 +25,7 @@ interface Failures {
 
 export class AuthAttempts {
   readonly #limits: Limits;
-  /** In the order of their last failure. */
+  /** By address and user, in the order of their last failure. */
   readonly #byAddress = new Map<string, Failures>();
 
   constructor(limits: Limits) {
@@ -31,17 +36,17 @@ export class AuthAttempts {
     return this.#byAddress.size;
   }
 
-  isRefused(address: string, nowMs: number): boolean {
+  isRefused(address: string, nowMs: number, user = nobody): boolean {
     const { authFailuresMax, authWindowMs } = this.#limits;
-    const known = this.#byAddress.get(keyOf(address));
+    const known = this.#byAddress.get(keyOf(address, user));
     if (known === undefined || known.count < authFailuresMax) return false;
     return nowMs - known.sinceMs < authWindowMs;
   }
 
-  failed(address: string, nowMs: number): void {
+  failed(address: string, nowMs: number, user = nobody): void {
     const { authFailuresMax, authWindowMs, authAddressesMax } = this.#limits;
     if (authFailuresMax === Infinity) return;
-    const key = keyOf(address);
+    const key = keyOf(address, user);
     const before = this.#byAddress.get(key);
     const isOver = before === undefined || nowMs - before.sinceMs >= authWindowMs;
     const failures = isOver ? { count: 0, sinceMs: nowMs } : before;
@@ -55,9 +60,4 @@ export class AuthAttempts {
   }
 }
 
-/** Of IPv6 by its bytes: zeros are left out of its text wherever most of them stand. */
-function keyOf(address: string): string {
-  if (!address.includes(':')) return address;
-  const bytes = addressBytes(address.split('%', 1)[0]!);
-  return bytes === null ? address : Buffer.from(bytes.subarray(0, 8)).toString('hex');
-}
+const keyOf = (address: string, user: string): string => `${addressKey(address)} ${user}`;

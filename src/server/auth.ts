@@ -131,6 +131,19 @@ export class Auth {
     return superDigest !== undefined && sameDigest(id.id, superDigest) ? [superId, id] : [id];
   }
 
+  /**
+   * The user whose password `credentials` of the scheme `digest` may be a guess at: the super user, or one
+   * that `acl` names. Undefined for any other name.
+   */
+  guessedAt(credentials: Buffer | null, acl: readonly Acl[] = []): string | undefined {
+    const user = userOf(credentials?.toString('utf8') ?? '');
+    const { superDigest } = this.#options;
+    if (superDigest !== undefined && user === userOf(superDigest)) return user;
+    return acl.some(({ id }) => id.scheme === 'digest' && userOf(id.id) === user)
+      ? user
+      : undefined;
+  }
+
   /** Whether somebody has the super user's name and not the password: to Apache an id like any other. */
   isFalseSuper(proved: readonly Id[]): boolean {
     const { superDigest } = this.#options;

@@ -7,6 +7,7 @@
 
 import type { Socket } from 'node:net';
 import type { Id } from '../protocol/index.ts';
+import { addressKey } from '../support/index.ts';
 import type { Connection, Wire } from './connection.ts';
 import type { Engine } from './engine.ts';
 
@@ -25,16 +26,17 @@ export class Door {
   /** Counts a link of this address. Returns what is to be called at its end; undefined for one too many. */
   enter(address: string): (() => void) | undefined {
     const { connectionsMax, connectionsPerAddressMax } = this.#current().limits;
-    const before = this.#perAddress.get(address) ?? 0;
+    const key = addressKey(address);
+    const before = this.#perAddress.get(key) ?? 0;
     const most = Math.min(connectionsMax, this.#room);
     if (this.#count >= most || before >= connectionsPerAddressMax) return undefined;
     this.#count += 1;
-    this.#perAddress.set(address, before + 1);
+    this.#perAddress.set(key, before + 1);
     return () => {
       this.#count -= 1;
-      const left = this.#perAddress.get(address)! - 1;
-      if (left === 0) this.#perAddress.delete(address);
-      else this.#perAddress.set(address, left);
+      const left = this.#perAddress.get(key)! - 1;
+      if (left === 0) this.#perAddress.delete(key);
+      else this.#perAddress.set(key, left);
     };
   }
 

@@ -2,8 +2,8 @@
  * Requests about the link itself, in which its peer proves who it is: `auth` and SASL. They are answered
  * at once, ahead of what waits on the link.
  *
- * In: such a request. Out: ids for the link, or a refusal, after which it closes. An address that fails
- * too often is refused without a look. What was shown as a proof is never told: it may be a password for
+ * In: such a request. Out: ids for the link, or a refusal, after which it closes. A user for whom an address
+ * has failed too often is refused from there. What was shown as a proof is never told: it may be a password for
  * somewhere else.
  */
 
@@ -19,7 +19,7 @@ import {
 } from '../protocol/index.ts';
 import type { Logger } from '../support/index.ts';
 import { type Auth, withId } from './auth.ts';
-import type { AuthAttempts } from './auth-attempts.ts';
+import { type AuthAttempts, nobody } from './auth-attempts.ts';
 import type { Connection } from './connection.ts';
 import { hexId } from './log-lines.ts';
 import type { EngineOptions } from './options.ts';
@@ -92,14 +92,16 @@ export class Proofs {
       this.#answerSasl(connection, xid, 0, null);
       return;
     }
-    const isRefused = this.#mayNotTry(connection, nowMs);
-    const step = isRefused ? null : sasl.step(connection, token);
-    if (step !== null) {
+    const step = sasl.step(connection, token);
+    const user = sasl.claimedBy(connection);
+    const isOver = step === null || user !== undefined;
+    const isRefused = isOver && this.#mayNotTry(connection, nowMs, user);
+    if (step !== null && !isRefused) {
       for (const id of step.ids) connection.ids = withId(connection.ids, id);
       this.#answerSasl(connection, xid, 0, step.token);
       return;
     }
-    if (!isRefused) this.#failed(connection, 'sasl', nowMs);
+    if (!isRefused) this.#failed(connection, 'sasl', nowMs, user);
     const err = requiredSchemes?.includes('sasl') ? saslRequiredErr : authFailedErr;
     this.#answerSasl(connection, xid, err, null);
     connection.finish();
@@ -114,7 +116,9 @@ export class Proofs {
 
   #authenticate(connection: Connection, xid: number, reader: Reader, nowMs: number): void {
     const { scheme, auth } = AuthPacket.read(reader);
-    if (this.#mayNotTry(connection, nowMs)) {
+    const user = scheme === 'digest' ? this.#auth.guessedAt(auth) : nobody;
+    // What proves another id than the super user's can't fail, so nothing can be guessed by it.
+    if (user !== undefined && this.#mayNotTry(connection, nowMs, user)) {
       this.#end(connection, xid, 0, authFailedErr);
       return;
     }
@@ -125,7 +129,7 @@ export class Proofs {
       this.#end(connection, xid, 0, authFailedErr);
       return;
     }
-    if (this.#auth.isFalseSuper(proved)) this.#failed(connection, scheme, nowMs);
+    if (this.#auth.isFalseSuper(proved)) this.#failed(connection, scheme, nowMs, user);
     for (const id of proved) connection.ids = withId(connection.ids, id);
     headerReply(connection.out, xid, 0, 0);
     this.#said(connection, headerReplyBytes - lengthBytes);
@@ -149,9 +153,9 @@ export class Proofs {
     return all.reduce((sum, { id }) => sum + id.length, 0) > idCharsMax;
   }
 
-  #failed({ wire, session }: Connection, scheme: string, nowMs: number): void {
+  #failed({ wire, session }: Connection, scheme: string, nowMs: number, user = nobody): void {
     this.#stats.authFailures += 1;
-    this.#attempts.failed(wire.address, nowMs);
+    this.#attempts.failed(wire.address, nowMs, user);
     const who = {
       address: wire.address,
       session: session && hexId(session.id),
@@ -160,9 +164,9 @@ export class Proofs {
     this.#logger.warn(who, 'authentication failed');
   }
 
-  /** Whether its address has failed so often that nothing is taken for a proof. */
-  #mayNotTry({ wire }: Connection, nowMs: number): boolean {
-    if (!this.#attempts.isRefused(wire.address, nowMs)) return false;
+  /** Whether its address has failed so often for this user that no proof of it is accepted. */
+  #mayNotTry({ wire }: Connection, nowMs: number, user = nobody): boolean {
+    if (!this.#attempts.isRefused(wire.address, nowMs, user)) return false;
     this.#stats.authRefusals += 1;
     this.#logger.warn({ address: wire.address }, 'authentication refused after too many failures');
     return true;

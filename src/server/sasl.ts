@@ -30,6 +30,11 @@ export class Sasl {
     this.#options = options;
   }
 
+  /** The known user that a connection's last token names, proven or not. Undefined where it names none. */
+  claimedBy(connection: Connection): string | undefined {
+    return this.#negotiations.get(connection)?.claimedId;
+  }
+
   /** Null: it failed. */
   step(connection: Connection, token: Buffer | null): SaslStep | null {
     let negotiation = this.#negotiations.get(connection);
