@@ -912,6 +912,29 @@ test('after too many wrong SASL passwords not even the right one is looked at fo
   await (await as('right')).close();
 });
 
+test('wrong SASL passwords keep out neither another user of the address nor an id of digest', async () => {
+  const passwords: Record<string, string> = { ann: 'right', bob: 'other' };
+  const sasl = new Sasl({ passwordOf: (name) => passwords[name] });
+  const limits = { authFailuresMax: 2 };
+  await using server = await start({ sasl, extraSchemes: ['sasl'], limits });
+  const as = async (username: string, password: string) => {
+    const client = await connect(server.address, { sasl: digestMd5({ username, password }) });
+    await client.close();
+  };
+  for (const name of ['ann', 'nobody']) {
+    for (const guess of ['a', 'b']) {
+      await expect(as(name, guess)).rejects.toMatchObject({ code: 'AUTH_FAILED' });
+    }
+  }
+
+  await expect(as('ann', 'right')).rejects.toMatchObject({ code: 'AUTH_FAILED' });
+  await as('bob', 'other');
+  const client = await connect(server.address);
+  await client.addAuth('digest', 'carl:x');
+  await client.close();
+  expect(server.engine.stats).toMatchObject({ authFailures: 4, authRefusals: 1 });
+});
+
 test('mutual TLS lets nobody in without a certificate, nor with one of strangers', async () => {
   const { ca, server: own, client: known, otherClient } = certificates;
   await using server = await start({
