@@ -3,11 +3,13 @@
 import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import {
+  constants,
   existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
+  readlinkSync,
   renameSync,
   rmSync,
   writeFileSync,
@@ -53,12 +55,16 @@ class Drover {
   out = '';
   err = '';
 
-  constructor(args: readonly string[], env: Record<string, string> = {}) {
+  constructor(
+    args: readonly string[],
+    env: Record<string, string> = {},
+    passedOn: readonly number[] = [],
+  ) {
     const main = join(root, 'src/cli/main.ts');
     this.child = spawn(process.execPath, ['--import', tsx, main, ...args], {
       cwd: folder,
       env: { PATH: process.env.PATH!, ...env },
-      stdio: ['ignore', 'pipe', 'pipe'],
+      stdio: ['ignore', 'pipe', 'pipe', ...passedOn],
     });
     running.add(this.child);
     this.child.stdout!.on('data', (chunk) => {
@@ -370,6 +376,46 @@ test('listening beyond this machine needs authentication, or a flag', async () =
 
   const allowed = serve('--address', '0.0.0.0', '--insecure-bind');
   expect((await allowed.ready()).address).toMatch(/^0\.0\.0\.0:/);
+});
+
+test('a named pipe in place of a file is refused by name, and nothing waits for its other end', async () => {
+  mkdirSync(join(folder, 'data/version-2'), { recursive: true });
+  const pipe = join(folder, 'data/version-2/log.1');
+  execFileSync('mkfifo', [pipe, join(folder, 'pipe')]);
+  const memory = ['serve', '--in-memory', '-p', '0'];
+  const { address } = await new Drover([...memory, '--json']).ready();
+  const at = ['--server', String(address)];
+  const [serving, dumped, verified, ...named] = await Promise.all([
+    drover('serve', '-p', '0', '-d', 'data'),
+    drover('log', 'dump', 'data/version-2/log.1'),
+    drover('log', 'verify', 'data'),
+    drover('serve', 'pipe'),
+    drover(...memory, '--users', 'pipe'),
+    drover(...memory, '-Djava.security.auth.login.config=pipe'),
+    drover(...memory, '--audit', 'pipe'),
+    drover(
+      ...memory,
+      '--set',
+      'secureClientPort=0',
+      '--set',
+      'ssl.keyStore.location=pipe',
+      '--set',
+      'ssl.clientAuth=none',
+    ),
+    drover('restore', 'pipe', ...at),
+    drover('create', '/a', '--file', 'pipe', ...at),
+    drover('console', '--token-file', 'pipe'),
+  ]);
+
+  expect(serving.code).toBe(4);
+  for (const { err } of [serving, dumped])
+    expect(err).toMatch(/log\.1.*a named pipe|a named pipe.*log\.1/s);
+  expect(verified.code).not.toBe(0);
+  expect(verified.out + verified.err).toContain('a named pipe');
+  for (const { code, err } of named) {
+    expect(err).toMatch(/pipe.*(NOT_A_PLAIN_FILE|not a plain file|ENXIO)/);
+    expect(code).not.toBe(0);
+  }
 });
 
 test('the port of TLS is told, and missed, by its own address', async () => {
@@ -685,12 +731,20 @@ test('where files can not be watched a server starts all the same, and SIGHUP is
 test('a SIGHUP that comes while a server starts does not end it, and is heeded once it runs', async () => {
   const pem = join(folder, 'server.pem');
   writeFileSync(pem, certificates.server.key + certificates.server.cert);
-  execFileSync('mkfifo', [join(folder, 'users')]); // it starts no further than who fills this lets it
-  const server = serve(
-    ...['--in-memory', '--users', 'users', '--set', 'secureClientPort=0'],
-    ...['--set', `ssl.keyStore.location=${pem}`, '--set', 'ssl.clientAuth=none'],
-  );
-  const users = await open(join(folder, 'users'), 'w'); // opens once it is read
+  const pipe = join(folder, 'users');
+  execFileSync('mkfifo', [pipe]); // it starts no further than who fills this lets it
+  const reading = await open(pipe, constants.O_RDONLY | constants.O_NONBLOCK);
+  const users = await open(pipe, 'w');
+  const args = [
+    ...['serve', '-p', '0', '--json', '--in-memory', '--users', '/dev/fd/3'],
+    ...['--set', 'secureClientPort=0', '--set', `ssl.keyStore.location=${pem}`],
+    ...['--set', 'ssl.clientAuth=none'],
+  ];
+  const server = new Drover(args, {}, [reading.fd]);
+  await reading.close();
+  const opened = `/proc/${server.child.pid}/fd`;
+  const isPipe = (fd: string) => readlinkSync(join(opened, fd)) === pipe;
+  await vi.waitFor(() => expect(readdirSync(opened).filter(isPipe)).toHaveLength(2), 30_000);
 
   server.child.kill('SIGHUP');
   await users.writeFile('ann: secret\n');

@@ -1,6 +1,6 @@
 /** The ensemble's own configuration, as zkCli's `config` shows it and `reconfig` changes it. */
 
-import { readFile } from 'node:fs/promises';
+import { readPlainFile } from '../support/index.ts';
 import type { Context, OptionValues } from './command.ts';
 import { printStat, statJson } from './data.ts';
 import { CommandError, exitCodes } from './exit-codes.ts';
@@ -96,7 +96,7 @@ function versionOf(text: string): bigint {
 async function membersOf(file: string): Promise<string[]> {
   let text: string;
   try {
-    text = await readFile(file, 'utf8');
+    text = (await readPlainFile(file)).toString('utf8');
   } catch (cause) {
     const reason = (cause as NodeJS.ErrnoException).code ?? 'unknown error';
     throw new CommandError('usage', `${escaped(file)} can't be read (${reason})`, { cause });

@@ -7,7 +7,6 @@
 
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { Client } from '../client/index.ts';
 import {
@@ -22,7 +21,7 @@ import {
   startConsole,
 } from '../console/index.ts';
 import { droverVersion } from '../server/index.ts';
-import { onAbort } from '../support/index.ts';
+import { onAbort, readPlainFile } from '../support/index.ts';
 import type { CommandTable, Context, OptionValues, Target } from './command.ts';
 import { type AskedBrokers, askedBrokers, BrokerEnds } from './console-brokers.ts';
 import { contextSources, copyInto, type Offered, offeredContexts } from './console-contexts.ts';
@@ -205,7 +204,7 @@ export async function tokenOf(
     return (options.token as string | undefined) ?? (DROVER_CONSOLE_TOKEN || undefined);
   }
   try {
-    return (await readFile(file, 'utf8')).trim();
+    return (await readPlainFile(file)).toString('utf8').trim();
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
     throw new CommandError('usage', `--token-file ${file} can't be read (${code})`, { cause });

@@ -7,9 +7,10 @@
  */
 
 import { randomBytes } from 'node:crypto';
-import { open, readFile, rename, rm, stat } from 'node:fs/promises';
+import { open, rename, rm, stat } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { readPlainFile } from '../support/index.ts';
 import { CommandError } from './exit-codes.ts';
 import { makeFolders } from './make-folders.ts';
 
@@ -71,7 +72,7 @@ export async function readContexts(environment: Environment): Promise<Contexts> 
   const file = contextsFile(environment);
   let text: string;
   try {
-    text = await readFile(file, 'utf8');
+    text = (await readPlainFile(file)).toString('utf8');
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return none;
     throw new CommandError('usage', `${file} can't be read: ${error}`, { cause: error });

@@ -14,10 +14,11 @@
  */
 
 import { existsSync } from 'node:fs';
-import { readFile, rename, rm, rmdir, writeFile } from 'node:fs/promises';
+import { rename, rm, rmdir, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join, resolve } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { readPlainFile } from '../support/index.ts';
 import { javaCommand, type ZooKeeperPeer } from './apache.ts';
 import { connectionString, type Member, type Settings, zooCfg } from './ensemble-files.ts';
 import { ServerProcess } from './ensemble-process.ts';
@@ -113,7 +114,7 @@ export class LocalEnsemble {
     const path = join(dir, stateName);
     let text: string;
     try {
-      text = await readFile(path, 'utf8');
+      text = (await readPlainFile(path)).toString('utf8');
     } catch (error) {
       const message = `${dir} holds no ensemble; start one with drover ensemble up --dir ${dir}`;
       throw new CommandError('usage', message, { cause: error });

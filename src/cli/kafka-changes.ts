@@ -6,7 +6,6 @@
  * resolved means asked, not done.
  */
 
-import { readFile } from 'node:fs/promises';
 import { ArgumentError, type Client } from '../client/index.ts';
 import {
   electPreferred,
@@ -20,6 +19,7 @@ import {
   TopicError,
   type TopicPartition,
 } from '../kafka/index.ts';
+import { readPlainFile } from '../support/index.ts';
 import type { Context, OptionValues } from './command.ts';
 import { CommandError, exitCodes } from './exit-codes.ts';
 import { type Cluster, readCluster } from './kafka-cluster.ts';
@@ -359,7 +359,7 @@ function reassignmentOf(word: string): Reassignment {
 async function fromFile(path: string): Promise<Reassignment[]> {
   let text: string;
   try {
-    text = await readFile(path, 'utf8');
+    text = (await readPlainFile(path)).toString('utf8');
   } catch (cause) {
     const { code = 'unknown error' } = cause as NodeJS.ErrnoException;
     throw new CommandError('usage', `--file ${escaped(path)} can't be read (${code})`, { cause });

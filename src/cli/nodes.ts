@@ -6,9 +6,8 @@
  * in a shell both look as they do in zkCli.
  */
 
-import { readFile } from 'node:fs/promises';
 import { type Acl, type CreateMode, type StatView, ZkError } from '../client/index.ts';
-import { Pace, sortInTurns } from '../support/index.ts';
+import { Pace, readPlainFile, sortInTurns } from '../support/index.ts';
 import { parseAcl } from './acl-text.ts';
 import type { Context, OptionValues } from './command.ts';
 import { hexDump, printStat, statJson, terminalText } from './data.ts';
@@ -216,7 +215,7 @@ async function bytesOf(context: Context, file: string): Promise<Buffer> {
     throw new CommandError('usage', '--file -: there is no standard input here to read from');
   }
   try {
-    return await readFile(file);
+    return await readPlainFile(file);
   } catch (cause) {
     const reason = (cause as NodeJS.ErrnoException).code ?? 'unknown error';
     throw new CommandError('usage', `${escaped(file)} can't be read (${reason})`, { cause });

@@ -1,12 +1,16 @@
 /** Where the lines of the audit log go: a file, or standard output. */
 
-import { appendFileSync } from 'node:fs';
+import { appendFileSync, constants } from 'node:fs';
 import { Audit, type Auth, type ServerConfig } from '../server/index.ts';
 import { CommandError } from './exit-codes.ts';
 import { tell } from './serve-words.ts';
 
 /** So many bytes of an audit log wait for who reads standard output; then no more do until they are gone. */
 const unreadBytesMax = 1024 * 1024;
+
+const { O_APPEND, O_CREAT, O_NONBLOCK = 0, O_WRONLY } = constants;
+/** A named pipe that nobody reads is an error, at once: to wait for a reader would stop the server. */
+const appendFlags = (O_APPEND | O_CREAT | O_NONBLOCK | O_WRONLY) as unknown as string;
 
 export type BoundAudit = Audit & { bind(auth: Auth): void };
 
@@ -30,7 +34,7 @@ export function auditOf(config: ServerConfig): BoundAudit | undefined {
       isUnread = process.stdout.writableLength > (isUnread ? 0 : unreadBytesMax);
       if (isUnread) throw Object.assign(new Error('nobody reads it'), { code: 'EAGAIN' });
       process.stdout.write(text);
-    } else appendFileSync(file, text, { mode: 0o600 });
+    } else appendFileSync(file, text, { mode: 0o600, flag: appendFlags });
   };
   const why = (error: unknown) =>
     `the audit log ${file === '-' ? 'on standard output' : file} can't be written (${(error as NodeJS.ErrnoException).code})`;

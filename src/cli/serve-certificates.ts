@@ -1,8 +1,9 @@
 /** Certificates that are read again: on SIGHUP, and where that is asked for whenever their files change. */
 
-import { type FSWatcher, readFileSync, watch } from 'node:fs';
+import { type FSWatcher, watch } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { type RunningServer, readTls, type ServerConfig, tlsFiles } from '../server/index.ts';
+import { readPlainFileSync } from '../support/index.ts';
 import { tell } from './serve-words.ts';
 
 /** SIGHUP ends who does not listen, and a supervisor may send it while files are still being read. */
@@ -44,7 +45,7 @@ export function reloadCertificates(
   hangUps.listen(reload);
   if (server.securePort === undefined || !config.must('client.certReload')) return { close() {} };
   const files = tlsFiles(config);
-  const contents = () => files.map((file) => readFileSync(file, 'latin1')).join('\n');
+  const contents = () => files.map((file) => readPlainFileSync(file).toString('latin1')).join('\n');
   let known = contents();
   let timer: NodeJS.Timeout | undefined;
   const look = () => {

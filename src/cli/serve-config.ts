@@ -1,7 +1,7 @@
 /** What a server is told: flags, -D arguments, variables and a zoo.cfg, made one configuration. */
 
-import { readFileSync } from 'node:fs';
 import { readConfig, type ServerConfig } from '../server/index.ts';
+import { readPlainFileSync } from '../support/index.ts';
 import type { OptionValues } from './command.ts';
 import { CommandError } from './exit-codes.ts';
 import { isLogLevel, LazyLogger } from './logger.ts';
@@ -63,7 +63,7 @@ export function configOf([file, ...more]: readonly string[], flags: OptionValues
 
 function readFile(file: string): string {
   try {
-    return readFileSync(file, 'utf8');
+    return readPlainFileSync(file).toString('utf8');
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
     throw new CommandError('usage', `${file} can't be read (${code}); name a zoo.cfg, or none`, {

@@ -6,8 +6,8 @@
  * the list of processes. None is ever printed.
  */
 
-import { readFile } from 'node:fs/promises';
 import { type ClientOptions, digestMd5, parseServers, type TlsOptions } from '../client/index.ts';
+import { readPlainFile } from '../support/index.ts';
 import type { CommandOption, OptionValues, Target } from './command.ts';
 import type { SavedContext } from './contexts.ts';
 import { CommandError } from './exit-codes.ts';
@@ -125,7 +125,7 @@ function numberOf(options: OptionValues, key: string, flag: string): number | un
 
 async function readText(file: string): Promise<string> {
   try {
-    return await readFile(file, 'utf8');
+    return (await readPlainFile(file)).toString('utf8');
   } catch (cause) {
     const reason = (cause as NodeJS.ErrnoException).code ?? 'unknown error';
     throw new CommandError('usage', `${file} can't be read (${reason})`, { cause });

@@ -14,6 +14,7 @@ import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { clearScreenDown, createInterface, cursorTo, moveCursor } from 'node:readline';
 import type { REPLServer } from 'node:repl';
+import { refuseSpecialFile } from '../support/index.ts';
 import type { Context, OptionValues } from './command.ts';
 import { CommandError, exitCodes } from './exit-codes.ts';
 import { makeFolders } from './make-folders.ts';
@@ -41,7 +42,8 @@ export async function shell(
 // ── a script ──────────────────────────────────────────────────────────────────────────────────────
 
 async function* linesOf(file: string): AsyncGenerator<string> {
-  const handle = await open(file).catch((cause: NodeJS.ErrnoException) => {
+  const opening = refuseSpecialFile(file).then(() => open(file));
+  const handle = await opening.catch((cause: NodeJS.ErrnoException) => {
     throw new CommandError('usage', `${escaped(file)} can't be read (${cause.code})`, { cause });
   });
   try {

@@ -22,6 +22,7 @@ import type { Writable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { createGunzip, createGzip } from 'node:zlib';
 import { pathFault, permsOf, permsText } from '../protocol/index.ts';
+import { refuseSpecialFile } from '../support/index.ts';
 import { CommandError } from './exit-codes.ts';
 import { escaped } from './output.ts';
 import type { NodeMode, StatRecord, TreeNode } from './tree-node.ts';
@@ -294,6 +295,10 @@ function aclFrom(acl: unknown, at: (what: string) => Error): TreeNode['acl'] {
 }
 
 async function* bytesOf(path: string, signal: AbortSignal | undefined): AsyncGenerator<Buffer> {
+  await refuseSpecialFile(path).catch((cause: NodeJS.ErrnoException) => {
+    if (cause.code === 'ENOENT') return; // reading it says so
+    throw new CommandError('data', `${escaped(path)} can't be read: ${cause.message}`, { cause });
+  });
   const file = createReadStream(path, signal ? { signal } : {});
   const gunzip = path.endsWith('.gz') ? createGunzip() : undefined;
   if (gunzip !== undefined) {

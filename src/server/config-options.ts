@@ -4,7 +4,7 @@
  */
 
 import { getHashes } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { readPlainFileSync } from '../support/index.ts';
 import { isLoopback } from './addresses.ts';
 import type { ExtraScheme } from './auth.ts';
 import { ConfigError, type ServerConfig } from './config.ts';
@@ -250,7 +250,7 @@ function usersOf(config: ServerConfig): Users | undefined {
   const file = (own ?? jaas)!;
   let text: string;
   try {
-    text = readFileSync(file, 'utf8');
+    text = readPlainFileSync(file).toString('utf8');
   } catch (cause) {
     const code = (cause as NodeJS.ErrnoException).code ?? 'unknown error';
     throw new ConfigError(`${file} can't be read (${code})`, { cause });

@@ -4,8 +4,8 @@
  */
 
 import { X509Certificate } from 'node:crypto';
-import { readFileSync } from 'node:fs';
 import { createSecureContext, getCiphers, type TlsOptions } from 'node:tls';
+import { readPlainFileSync } from '../support/index.ts';
 import { ConfigError, type ServerConfig } from './config.ts';
 
 const fileKeys = [
@@ -88,7 +88,7 @@ function storeType(file: string, said: string | undefined, key: string): StoreTy
 
 function readStore(file: string, key: string): Buffer {
   try {
-    return readFileSync(file);
+    return readPlainFileSync(file);
   } catch (cause) {
     const code = (cause as NodeJS.ErrnoException).code ?? 'unknown error';
     throw new ConfigError(`${key} ${file} can't be read (${code})`, { cause });

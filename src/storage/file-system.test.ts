@@ -1,4 +1,7 @@
+import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, expect, onTestFinished, test, vi } from 'vitest';
@@ -27,6 +30,27 @@ test('an error of a read names the file', async () => {
   await expect(reading).rejects.toMatchObject({ code: 'EISDIR', path: folder });
   await file.close();
 });
+
+test.skipIf(process.platform === 'win32').each(['read', 'write'] as const)(
+  'a named pipe and a socket are refused at once, and not waited for, when opened to %s',
+  async (how) => {
+    const folder = await mkdtemp(join(tmpdir(), 'drover-file-'));
+    folders.push(folder);
+    const pipe = join(folder, 'log.1');
+    const socket = join(folder, 'log.2');
+    execFileSync('mkfifo', [pipe]);
+    const server = createServer().listen(socket);
+    await once(server, 'listening');
+    onTestFinished(() => void server.close());
+
+    await expect(realFileSystem.open(pipe, how)).rejects.toMatchObject({
+      ...{ code: 'UNSAFE_DIRECTORY', file: pipe, detail: expect.stringContaining('a named pipe') },
+    });
+    await expect(realFileSystem.open(socket, how)).rejects.toMatchObject({
+      ...{ code: 'UNSAFE_DIRECTORY', file: socket },
+    });
+  },
+);
 
 test('who syncs aside while a test has faked the timers waits for none of them', async () => {
   const file = await newFile();

@@ -11,6 +11,8 @@
 import { constants, fdatasync, fdatasyncSync, write, writeSync } from 'node:fs';
 import * as fs from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
+import { kindOf } from '../support/index.ts';
+import { StorageError } from './storage-error.ts';
 
 /**
  * quiet   the caller does not mind to be held up for as long as a fast disk takes
@@ -55,13 +57,19 @@ export interface FileSystem {
   syncFolder(path: string): Promise<void>;
 }
 
-const { O_CREAT, O_EXCL, O_NOFOLLOW = 0, O_RDONLY, O_RDWR } = constants;
-// A link in the data directory could point anywhere, so none is followed.
+const { O_CREAT, O_EXCL, O_NOFOLLOW = 0, O_NONBLOCK = 0, O_RDONLY, O_RDWR } = constants;
+// A link in the data directory could point anywhere, so none is followed. A named pipe would be waited for
+// until somebody writes to it, which no signal ends, so the open does not wait.
 const openFlags = {
-  read: O_RDONLY | O_NOFOLLOW,
-  write: O_RDWR | O_NOFOLLOW,
+  read: O_RDONLY | O_NOFOLLOW | O_NONBLOCK,
+  write: O_RDWR | O_NOFOLLOW | O_NONBLOCK,
   create: O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW,
 } as const;
+
+function special(file: string, kind: string, cause?: unknown): StorageError {
+  const what = `it is ${kind}, not a plain file; move it away`;
+  return new StorageError('UNSAFE_DIRECTORY', what, { file, cause });
+}
 
 const fileMode = 0o600;
 const folderMode = 0o700;
@@ -69,7 +77,15 @@ const zeros = Buffer.alloc(256 * 1024);
 
 export const realFileSystem: FileSystem = {
   async open(path, how) {
-    return new RealFile(path, await fs.open(path, openFlags[how], fileMode));
+    const handle = await fs.open(path, openFlags[how], fileMode).catch((error) => {
+      throw error.code === 'ENXIO' ? special(path, 'a socket or a pipe', error) : error;
+    });
+    const stats = how === 'create' ? undefined : await handle.stat();
+    if (stats === undefined || stats.isFile() || stats.isDirectory()) {
+      return new RealFile(path, handle);
+    }
+    await handle.close();
+    throw special(path, kindOf(stats));
   },
   rename: (from, to) => fs.rename(from, to),
   remove: (path) => fs.unlink(path),

@@ -28,6 +28,7 @@ export { Pace, paced, sortInTurns } from './pace.ts';
 export { expression, glob, literal, type Pattern } from './pattern.ts';
 export { PatternError } from './pattern-syntax.ts';
 export { pause } from './pause.ts';
+export { kindOf, readPlainFile, readPlainFileSync, refuseSpecialFile } from './plain-file.ts';
 export { escaped, printable } from './printable.ts';
 export { TextMap } from './text-map.ts';
 export { unbounded } from './unbounded.ts';
