@@ -297,7 +297,10 @@ test('a directory in use by another server is refused', async () => {
 
 test('a broken zoo.cfg is refused by its line, with the nearest key', async () => {
   writeFileSync(join(folder, 'typo.cfg'), 'tickTime=2000\n\n# port\nclientProt=2181\n');
-  writeFileSync(join(folder, 'ensemble.cfg'), 'initLimit=5\nserver.1=a:2888:3888\n');
+  writeFileSync(
+    join(folder, 'ensemble.cfg'),
+    'initLimit=5\nserver.1=a:2888:3888\nserver.2=b:2888:3888\n',
+  );
   writeFileSync(join(folder, 'word.cfg'), 'tickTime=soon\n');
 
   const [typo, ensemble, word, none] = await Promise.all([
@@ -312,7 +315,7 @@ test('a broken zoo.cfg is refused by its line, with the nearest key', async () =
     err: 'drover: typo.cfg line 4: there is no key "clientProt"; is clientPort meant?\n',
   });
   expect(ensemble.code).toBe(2);
-  expect(ensemble.err).toMatch(/^drover: ensemble\.cfg line 2: server\.1 .*drover ensemble.*\n$/);
+  expect(ensemble.err).toMatch(/^drover: ensemble\.cfg line 3: server\.2 .*drover ensemble.*\n$/);
   expect(word.err).toBe(
     'drover: word.cfg line 1: tickTime has to be a whole number, and is "soon"\n',
   );

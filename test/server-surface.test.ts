@@ -973,6 +973,54 @@ test('NODE_TLS_REJECT_UNAUTHORIZED=0 does not make a client take the certificate
   await expect(dialled).rejects.toThrow(/certificate/);
 });
 
+test('a TLS handshake that fails is logged with its address and reason, and a good one is not', async () => {
+  const { ca, server: own, client: known, otherClient } = certificates;
+  const lines: string[] = [];
+  const say = (fields: object, message: string) =>
+    lines.push(`${message} ${JSON.stringify(fields)}`);
+  const logger = { debug: say, info: say, warn: say, error: say };
+  await using server = await start({
+    ...{ logger, tls: { ...own, ca, requestCert: true, rejectUnauthorized: true } },
+  });
+  const dialled = (pair: { cert?: string; key?: string }) =>
+    connect(server.address, {
+      tls: { ca, servername: 'localhost', ...pair },
+      ...{ connectRoundsMax: 1, connectTimeoutMs: 2_000 },
+    } as never);
+  const failed = () => lines.filter((line) => line.startsWith('a TLS handshake failed'));
+
+  await (await dialled(known)).close();
+  expect(failed()).toEqual([]);
+  await expect(dialled(otherClient)).rejects.toThrow();
+
+  await vi.waitFor(() => expect(failed()).toHaveLength(1));
+  expect(failed()[0]).toMatch(/"address":"127\.0\.0\.1","reason":"[A-Z_]*(CERT|VERIFY|ISSUER)/);
+});
+
+test('a client that means another ensemble is disconnected, and one that means this one is not', async () => {
+  await using named = await start({ ensembleNames: ['a', 'b'] });
+  await using any = await start({ ensembleNames: [] });
+  await using none = await start();
+  const authOf = (name: string) => ({ type: 0, scheme: 'ensemble', auth: Buffer.from(name) });
+  const show = async (server: RunningServer, name: string) => {
+    const client = await RawClient.connect(server.port);
+    try {
+      return await client.err('auth', authOf(name), -4);
+    } catch {
+      return 'disconnected';
+    } finally {
+      client.close();
+    }
+  };
+
+  expect([await show(named, 'a'), await show(named, 'b'), await show(named, '')]).toEqual([
+    0, 0, 0,
+  ]);
+  expect(await show(named, 'c')).toBe('disconnected');
+  expect(await show(any, 'c')).toBe(0);
+  expect(await show(none, 'c')).toBe(-115);
+});
+
 test('where a certificate is wanted and not needed, one of strangers is refused all the same', async () => {
   const { ca, server: own, client: known, otherClient } = certificates;
   await using server = await start({

@@ -1,5 +1,6 @@
 /** What a server is told: flags, -D arguments, variables and a zoo.cfg, made one configuration. */
 
+import { join } from 'node:path';
 import { readConfig, type ServerConfig } from '../server/index.ts';
 import { readPlainFileSync } from '../support/index.ts';
 import type { OptionValues } from './command.ts';
@@ -55,9 +56,19 @@ export function configOf([file, ...more]: readonly string[], flags: OptionValues
       javaArguments: (flags.D ?? []) as readonly string[],
       environment: process.env,
       file: file === undefined ? undefined : { name: file, text: readFile(file) },
+      myid: readMyId,
     });
   } catch (error) {
     throw asCommandError(error);
+  }
+}
+
+/** Apache keeps it there on servers of an ensemble. */
+function readMyId(dataDir: string): string | undefined {
+  try {
+    return readPlainFileSync(join(dataDir, 'myid')).toString('utf8').split('\n', 1)[0];
+  } catch {
+    return undefined;
   }
 }
 

@@ -143,7 +143,7 @@ async function begin(
   audit: BoundAudit | undefined,
 ): Promise<RunningServer> {
   try {
-    const options = optionsOf(config);
+    const options = optionsOf(config, (sentence) => tell(`warning: ${sentence}`));
     audit?.bind(new Auth(options)); // who finds the first port open may write before the second is
     return await startServer({
       ...options,

@@ -83,6 +83,11 @@ export interface AuthOptions {
   readonly x509SuperUser?: string | undefined;
   /** Nothing is checked: `skipACL`. */
   readonly skipAcl?: boolean | undefined;
+  /**
+   * The scheme `ensemble`, by which a client says which server it means: the names of this one. Empty: any
+   * name is right. Undefined: there is no such scheme. It proves no id.
+   */
+  readonly ensembleNames?: readonly string[] | undefined;
   /** Schemes beyond `ip` and `digest`, which only who has a provider for them may use. */
   readonly extraSchemes?: readonly ExtraScheme[] | undefined;
 }
@@ -125,6 +130,7 @@ export class Auth {
       const own = known.filter((id) => id.scheme === scheme); // the certificate says what it said
       return own.length > 0 ? own : null;
     }
+    if (scheme === 'ensemble' && this.#options.ensembleNames !== undefined) return [];
     if (scheme !== 'digest' || credentials === null || !this.#schemes.has(scheme)) return null;
     const { superDigest, digestAlgorithm } = this.#options;
     const id = digestId(credentials.toString('utf8'), digestAlgorithm);
@@ -142,6 +148,13 @@ export class Auth {
     return acl.some(({ id }) => id.scheme === 'digest' && userOf(id.id) === user)
       ? user
       : undefined;
+  }
+
+  /** Whether a client by the scheme `ensemble` means another server than this one. */
+  meansAnother(scheme: string, credentials: Buffer | null): boolean {
+    const { ensembleNames = [] } = this.#options;
+    if (scheme !== 'ensemble' || ensembleNames.length === 0 || !credentials?.length) return false;
+    return !ensembleNames.includes(credentials.toString('utf8'));
   }
 
   /** Whether somebody has the super user's name and not the password: to Apache an id like any other. */

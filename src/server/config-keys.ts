@@ -67,7 +67,7 @@ const apache = {
   'maxSessionTimeout':       { kind: 'int',  default: '-1', about: 'milliseconds; -1 is 20 ticks' },
   'maxClientCnxns':          { kind: 'int',  default: '60', about: 'links from one address; 0 is no limit' },
   'maxCnxns':                { kind: 'int',  default: String(defaultLimits.connectionsMax), about: 'links in all; 0 is no limit. Apache has none' },
-  'jute.maxbuffer':          { kind: 'int',  default: String(defaultLimits.frameBytesMax), property: 'jute.maxbuffer', about: 'bytes of the largest frame' },
+  'jute.maxbuffer':          { kind: 'int',  default: String(defaultLimits.frameBytesMax), property: 'jute.maxbuffer', about: 'bytes of the largest frame, from 1024 to 2147483647' },
   'snapCount':               { kind: 'int',  default: '100000', about: 'transactions between two snapshots, from half of it to all of it; unless it is given, no fewer than two thirds of the nodes, and up to a million small ones not more often than every 10 s' },
   'snapSizeLimitInKb':       { kind: 'int',  default: '4194304', about: 'KiB of the log between two snapshots, from half of it to all of it, however few the transactions; 0 is no limit' },
   'preAllocSize':            { kind: 'int',  default: '65536', about: 'KiB by which a log grows ahead' },
@@ -105,7 +105,10 @@ const apache = {
   'DigestAuthenticationProvider.superDigest': { kind: 'text', secret: true, about: '`super:` and a digest: who may do everything' },
   'DigestAuthenticationProvider.digestAlg': { kind: 'text', default: 'SHA1', about: 'of digests: `SHA1`, `SHA-256`, `SHA3-256` and the like' },
   'X509AuthenticationProvider.superUser': { kind: 'text', about: 'the subject of the certificate whose owner may do everything' },
-  'superUser':               { kind: 'text', about: 'the SASL user who may do everything' },
+  'superUser':               { kind: 'text', about: 'the SASL user who may do everything; `superUser.` and any suffix names another one' },
+  'ensembleAuthName':        { kind: 'text', about: 'names of this server, with commas between: a client that shows another one by the scheme `ensemble` is disconnected. Needs `authProvider.ensemble`' },
+  'nio.sessionlessCnxnTimeout': { kind: 'int', default: '10000', about: 'milliseconds; a connection that has not asked for a session by then is closed. The same as drover.limits.handshakeTimeoutMs' },
+  'readonlymode.enabled':    { kind: 'flag', default: 'false', property: 'readonlymode.enabled', about: 'only adds `isro` to the whitelist: a server by itself is never read-only' },
   'sessionRequireClientSASLAuth': { kind: 'flag', default: 'false', about: 'refuses who has not authenticated by SASL' },
   'enforce.auth.enabled':    { kind: 'flag', default: 'false', about: 'refuses who has not authenticated by one of enforce.auth.schemes' },
   'enforce.auth.schemes':    { kind: 'text', about: '`sasl`, `digest`, `x509`, `ip`, with commas between' },
@@ -154,12 +157,7 @@ export const inertKeys: Readonly<Record<string, string>> = {
       'commitLogCount',
       'connectToLearnerMasterLimit',
     ],
-    ...[
-      'electionAlg',
-      'electionPortBindRetry',
-      'ensembleAuthName',
-      'fastleader.maxNotificationInterval',
-    ],
+    ...['electionAlg', 'electionPortBindRetry', 'fastleader.maxNotificationInterval'],
     ...['fastleader.minNotificationInterval', 'follower.skipLearnerRequestToNextProcessor'],
     ...['forward_learner_requests_to_commit_processor_disabled', 'leader.closeSocketAsync'],
     ...[
@@ -182,7 +180,7 @@ export const inertKeys: Readonly<Record<string, string>> = {
     ...['quorum.auth.server.saslLoginContext', 'quorum.auth.serverRequireSasl'],
     ...['quorum.cnxn.threads.size', 'quorumCnxnTimeoutMs', 'quorumListenOnAllIPs', 'sslQuorum'],
     ...['sslQuorumReloadCertFiles', 'standaloneEnabled', 'syncEnabled', 'tcpKeepAlive'],
-    ...['readonlymode.enabled', 'db.autocreate', 'enableEagerACLCheck', 'forceSnapshotSync'],
+    ...['db.autocreate', 'enableEagerACLCheck', 'forceSnapshotSync'],
     ...['leader.ackLoggingFrequency', 'leaderConnectDelayDuringRetryMs'],
     ...['observerMaster.sizeLimit', 'snapshotSizeFactor'],
   ]),
@@ -194,7 +192,7 @@ export const inertKeys: Readonly<Record<string, string>> = {
     ...['commitProcessor.maxCommitBatchSize', 'commitProcessor.maxReadBatchSize'],
     ...['commitProcessor.numWorkerThreads', 'commitProcessor.shutdownTimeout'],
     ...['nio.directBufferBytes', 'nio.numSelectorThreads', 'nio.numWorkerThreads'],
-    ...['nio.sessionlessCnxnTimeout', 'nio.shutdownTimeout', 'jvm.pause.info-threshold.ms'],
+    ...['nio.shutdownTimeout', 'jvm.pause.info-threshold.ms'],
     ...['jvm.pause.monitor', 'jvm.pause.warn-threshold.ms', 'jvm.pause.sleep.time.ms'],
     ...['metricsProvider.maxQueueSize', 'metricsProvider.numWorkerThreads'],
     ...['metricsProvider.workerShutdownTimeoutMs'],
@@ -304,8 +302,11 @@ export const refusedKeys: Readonly<Record<string, { values: RegExp; why: string 
   'ssl.authProvider': { values: /^(?!x509$)/, why: 'only x509 is known' },
 };
 
-/** With any of these in a file, several servers are meant. */
+/** With any of these in a file, several servers are meant; but for one `server.N` alone. */
 export const ensembleKeys = /^(server|group|weight)\.\d+$|^dynamicConfigFile$/;
+
+/** `superUser.1` and the like: further super users by SASL. */
+export const superUserPrefix = 'superUser.';
 
 /** ssl.quorum.* and the like: whatever is behind the prefix, ensembles alone have it. */
 export const inertPrefixes: readonly string[] = ['ssl.quorum.', 'metricsProvider.'];

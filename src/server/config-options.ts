@@ -15,10 +15,14 @@ import { Sasl } from './sasl.ts';
 import { readTls } from './tls.ts';
 import { readJaas, readUsers, type Users } from './users.ts';
 
-export function optionsOf(config: ServerConfig): ServerOptions {
+/** `warn` hears of what is odd and does not keep a server from starting. */
+export function optionsOf(
+  config: ServerConfig,
+  warn: (sentence: string) => void = () => {},
+): ServerOptions {
   checkMetricsProvider(config);
   checkHttpAddresses(config);
-  const sasl = saslOf(config);
+  const sasl = saslOf(config, warn);
   const tls = tlsOf(config);
   const requiredSchemes = requiredOf(config, sasl !== undefined);
   const extraSchemes: ExtraScheme[] = [];
@@ -34,7 +38,8 @@ export function optionsOf(config: ServerConfig): ServerOptions {
     digestEnabled: config.get('digest.enabled'),
     enforceQuota: config.must('enforceQuota'),
     reconfigEnabled: config.must('reconfigEnabled'),
-    fourLetterWords: wordsOf(config),
+    fourLetterWords: whitelist(config),
+    ensembleNames: ensembleNames(config, warn),
     reapIntervalMs: config.must('znode.container.checkIntervalMs'),
     reapPerMinuteMax: config.must('znode.container.maxPerMinute'),
     reapNeverUsedMs: config.must('znode.container.maxNeverUsedIntervalMs'),
@@ -67,13 +72,6 @@ export function wantsAdmin(config: ServerConfig): boolean {
  * connect they are answered without being listed; beyond it Apache's default stands, `srvr` alone.
  */
 const ownWords = 'srvr, mntr, cons, dump, wchs, wchp, wchc, ruok, isro';
-
-function wordsOf(config: ServerConfig): string {
-  const hosts = [config.must('clientPortAddress'), config.get('secureClientPortAddress')];
-  const isLocal = hosts.every((host) => host === undefined || isLoopback(host));
-  const isGiven = config.isGiven('4lw.commands.whitelist');
-  return isLocal && !isGiven ? ownWords : config.must('4lw.commands.whitelist');
-}
 
 /** Whether `/metrics` is wanted. */
 export function wantsMetrics(config: ServerConfig): boolean {
@@ -181,6 +179,7 @@ function limitsFrom(config: ServerConfig): Partial<Limits> {
     connectionsPerAddressMax: Math.max(0, config.must('maxClientCnxns')),
     connectionsMax: Math.max(0, config.must('maxCnxns')),
     frameBytesMax: config.must('jute.maxbuffer'),
+    handshakeTimeoutMs: config.must('nio.sessionlessCnxnTimeout'),
   };
   for (const name of Object.keys(defaultLimits) as LimitName[]) {
     const key = `drover.limits.${name}` as const;
@@ -205,10 +204,11 @@ function tlsOf(config: ServerConfig): ServerOptions['tls'] {
   return readTls(config);
 }
 
-const providers: readonly [name: RegExp, scheme: ExtraScheme | undefined][] = [
+const providers: readonly [name: RegExp, scheme: ExtraScheme | 'ensemble' | undefined][] = [
   [/\bSASLAuthenticationProvider$/, 'sasl'],
   [/\bX509AuthenticationProvider$/, 'x509'],
-  [/\b(Digest|IP|Ensemble)AuthenticationProvider$/, undefined],
+  [/\bEnsembleAuthenticationProvider$/, 'ensemble'],
+  [/\b(Digest|IP)AuthenticationProvider$/, undefined],
 ];
 
 /** With `Prometheus` in it, `/metrics` is told; the others tell nobody. */
@@ -222,25 +222,59 @@ function checkMetricsProvider(config: ServerConfig): void {
   );
 }
 
-function saslOf(config: ServerConfig): Sasl | undefined {
-  let isAsked = false;
+/** The schemes that the classes of `authProvider.…` are for. */
+function providedSchemes(config: ServerConfig): ReadonlySet<string | undefined> {
+  const schemes = new Set<string | undefined>();
   for (const [name, className] of config.authProviders) {
     const known = providers.find(([pattern]) => pattern.test(className));
     if (known === undefined) {
       throw new ConfigError(
-        `authProvider.${name}: ${className} is a class of Java's; known here are SASLAuthenticationProvider and X509AuthenticationProvider`,
+        `authProvider.${name}: ${className} is a class of Java's; known here are SASLAuthenticationProvider, X509AuthenticationProvider and EnsembleAuthenticationProvider`,
       );
     }
-    if (known[1] === 'sasl') isAsked = true;
+    schemes.add(known[1]);
   }
-  const users = usersOf(config);
-  if (users === undefined) {
-    if (!isAsked) return undefined;
-    throw new ConfigError(
-      'authProvider for SASL needs users: -Djava.security.auth.login.config=jaas.conf, or --users FILE',
+  return schemes;
+}
+
+/** Undefined: there is no such scheme. Empty: a client may name any. */
+function ensembleNames(
+  config: ServerConfig,
+  warn: (sentence: string) => void,
+): readonly string[] | undefined {
+  const names = config.get('ensembleAuthName');
+  if (providedSchemes(config).has('ensemble')) {
+    return names?.split(',').map((name) => name.trim()) ?? [];
+  }
+  if (names !== undefined) {
+    warn(
+      `${config.originOf('ensembleAuthName')}: ensembleAuthName has no effect without authProvider.ensemble=org.apache.zookeeper.server.auth.EnsembleAuthenticationProvider`,
     );
   }
-  return new Sasl({ passwordOf: (name) => users.get(name), superUser: config.get('superUser') });
+  return undefined;
+}
+
+function whitelist(config: ServerConfig): string {
+  const hosts = [config.must('clientPortAddress'), config.get('secureClientPortAddress')];
+  const isLocal = hosts.every((host) => host === undefined || isLoopback(host));
+  const isGiven = config.isGiven('4lw.commands.whitelist');
+  const words = isLocal && !isGiven ? ownWords : config.must('4lw.commands.whitelist');
+  return config.must('readonlymode.enabled') ? `${words},isro` : words;
+}
+
+/** Apache starts without users as well, and lets nobody in by SASL. */
+function saslOf(config: ServerConfig, warn: (sentence: string) => void): Sasl | undefined {
+  const isAsked = providedSchemes(config).has('sasl');
+  const users = usersOf(config);
+  if (users === undefined && !isAsked) return undefined;
+  if (users === undefined || users.size === 0) {
+    const where =
+      config.get('drover.usersFile') ?? config.get('login.config') ?? 'the configuration';
+    warn(
+      `${where} names no SASL user, so nobody can authenticate by SASL; name some in a JAAS file (-Djava.security.auth.login.config=jaas.conf), or with --users FILE`,
+    );
+  }
+  return new Sasl({ passwordOf: (name) => users?.get(name), superUser: config.superUsers });
 }
 
 function usersOf(config: ServerConfig): Users | undefined {

@@ -83,9 +83,53 @@ describe('a zoo.cfg', () => {
   });
 
   test('of an ensemble is refused, wherever the line stands', () => {
-    for (const line of ['server.1=a:1:2', 'group.1=1:2', 'weight.1=1', 'dynamicConfigFile=x']) {
-      expect(refusal(`tickTime=2000\n${line}\n`)).toThrow(/zoo\.cfg line 2: .* drover ensemble/);
+    for (const line of [
+      ...['server.1=a:1:2\nserver.2=b:1:2', 'group.1=1:2', 'weight.1=1', 'dynamicConfigFile=x'],
+      ...['server.1=a:1:2:observer', 'server.1=a:1:2\nstandaloneEnabled=false'],
+    ]) {
+      expect(refusal(`tickTime=2000\n${line}\n`)).toThrow(/zoo\.cfg line [23]: .* drover ensemble/);
     }
+  });
+
+  test('with one server alone is of a server that runs by itself, as with Apache', () => {
+    const config = readConfig(file('server.1=zoo1:2888:3888\nclientPort=2191\n'));
+
+    expect(config.get('clientPort')).toBe(2191);
+    expect(config.warnings).toEqual([
+      'zoo.cfg line 1: server.1 is the only server, so it runs by itself',
+    ]);
+  });
+
+  test.each([
+    ['server.1=zoo1:2888:3888;2191', '1\n', 2191, '127.0.0.1'],
+    ['server.1=zoo1:2888:3888:participant;127.0.0.2:2191', '1', 2191, '127.0.0.2'],
+    ['server.1=zoo1:2888:3888;[::1]:2191', '1', 2191, '::1'],
+    ['server.1=zoo1:2888:3888;2191', '2', 2181, '127.0.0.1'],
+    ['server.1=zoo1:2888:3888;2191', undefined, 2181, '127.0.0.1'],
+  ])('%j beside the myid %j listens on port %i of %s', (line, id, port, host) => {
+    const config = readConfig({
+      ...file(`dataDir=/data\n${line}\n`),
+      myid: (dataDir) => (dataDir === '/data' ? id : undefined),
+    });
+
+    expect([config.get('clientPort'), config.get('clientPortAddress')]).toEqual([port, host]);
+  });
+
+  test('whose server has its clients elsewhere than the file says is refused', () => {
+    const text = 'clientPort=2181\nserver.1=zoo1:2888:3888;2191\n';
+    expect(() => readConfig({ ...file(text), myid: () => '1' })).toThrow(
+      'zoo.cfg line 2: server.1 has its clients at 2191, and zoo.cfg line 1 says clientPort=2181; take one of them out',
+    );
+    expect(() => readConfig({ ...file('server.1=a:1:2;x'), myid: () => '1' })).toThrow(
+      'zoo.cfg line 1: server.1 has no port behind its ;',
+    );
+  });
+
+  test('with the port of a server in it keeps to the address that is safe to listen on', () => {
+    const text = 'server.1=zoo1:2888:3888;0.0.0.0:2181';
+    expect(() => optionsOf(readConfig({ ...file(text), myid: () => '1' }))).toThrow(
+      '--insecure-bind',
+    );
   });
 
   test('with a key that nobody knows is refused, and the nearest one named', () => {
@@ -215,9 +259,8 @@ describe('sources', () => {
     });
 
     expect(config.get('fsync.warningthresholdms')).toBe(50);
-    expect(config.warnings).toEqual([
-      '-Dreadonlymode.enabled: readonlymode.enabled has no effect: only servers of an ensemble do that',
-    ]);
+    expect(config.get('readonlymode.enabled')).toBe(true);
+    expect(config.warnings).toEqual([]);
   });
 
   test('a variable that is nearly one of ours is asked about', () => {
@@ -398,9 +441,6 @@ describe('options', () => {
   test('refuse authentication that could never succeed', () => {
     expect(() => options('sessionRequireClientSASLAuth=true')).toThrow('SASL users');
     expect(() => options('enforce.auth.enabled=true')).toThrow('needs enforce.auth.schemes');
-    expect(() =>
-      options('authProvider.1=org.apache.zookeeper.server.auth.SASLAuthenticationProvider'),
-    ).toThrow('needs users');
     expect(() => options('authProvider.1=com.example.Mine')).toThrow("a class of Java's");
     for (const known of [
       'metrics.prometheus.PrometheusMetricsProvider',
@@ -411,6 +451,80 @@ describe('options', () => {
     expect(() => options('metricsProvider.className=com.example.Mine')).toThrow(
       "a class of Java's",
     );
+  });
+});
+
+describe('as with Apache', () => {
+  const told = (text: string) => {
+    const warnings: string[] = [];
+    const options = optionsOf(readConfig(file(text)), (sentence) => warnings.push(sentence));
+    return { ...options, warnings };
+  };
+  const provider = (name: string) =>
+    `authProvider.1=org.apache.zookeeper.server.auth.${name}AuthenticationProvider`;
+  const users = (text: string) => {
+    const folder = mkdtempSync(join(tmpdir(), 'drover-users-'));
+    onTestFinished(() => rmSync(folder, { recursive: true }));
+    writeFileSync(join(folder, 'jaas.conf'), text);
+    return `login.config=${join(folder, 'jaas.conf')}`;
+  };
+
+  test.each([
+    ['SASL without users', () => provider('SASL')],
+    ['an empty JAAS file', () => users('')],
+    ['a Server section without users', () => users('Server { x.DigestLoginModule required; };')],
+  ])('%s starts with a warning and lets nobody in by SASL', (_, text) => {
+    const { sasl, warnings } = told(text());
+
+    expect(warnings).toEqual([
+      expect.stringMatching(/names no SASL user, so nobody can authenticate by SASL; name some/),
+    ]);
+    const client = new DigestMd5Client({ username: 'ann', password: '' });
+    const link = {} as Connection;
+    const { token } = sasl!.step(link, null)!;
+    expect(sasl!.step(link, client.step(token!))).toBeNull();
+  });
+
+  test('every superUser.… is a super user, beside superUser', () => {
+    const config = readConfig({
+      ...file('superUser=ann\nsuperUser.1=bob\n'),
+      javaArguments: ['zookeeper.superUser.x=carl', 'zookeeper.superUser.1=dora'],
+    });
+
+    expect(config.superUsers).toEqual(['ann', 'dora', 'carl']);
+    expect(config.warnings).toEqual([]);
+  });
+
+  test('readonlymode.enabled=true puts isro on the whitelist, and does nothing else', () => {
+    expect(told('readonlymode.enabled=true').fourLetterWords).toBe('srvr,isro');
+    expect(told('readonlymode.enabled=false').fourLetterWords).toBe('srvr');
+  });
+
+  test('nio.sessionlessCnxnTimeout is how long a connection may take to ask for a session', () => {
+    expect(told('nio.sessionlessCnxnTimeout=2500').limits).toMatchObject({
+      handshakeTimeoutMs: 2_500,
+    });
+    expect(
+      told('nio.sessionlessCnxnTimeout=2500\ndrover.limits.handshakeTimeoutMs=7').limits,
+    ).toMatchObject({ handshakeTimeoutMs: 7 });
+    expect(refusal('nio.sessionlessCnxnTimeout=0')).toThrow('has to be from 1 to 2147483647');
+  });
+
+  test('ensembleAuthName holds where the provider for it is named', () => {
+    const named = `${provider('Ensemble')}\nensembleAuthName=a, b`;
+    expect(told(named)).toMatchObject({ ensembleNames: ['a', 'b'], warnings: [] });
+    expect(told(provider('Ensemble')).ensembleNames).toEqual([]);
+    expect(told('ensembleAuthName=a').warnings).toEqual([
+      expect.stringContaining('ensembleAuthName has no effect without authProvider.ensemble='),
+    ]);
+    expect(told('').ensembleNames).toBeUndefined();
+  });
+
+  test('a jute.maxbuffer below 1024 is refused with what it may be, which the page says too', () => {
+    expect(refusal('jute.maxbuffer=100')).toThrow(
+      'zoo.cfg line 1: jute.maxbuffer has to be from 1024 to 2147483647, and is 100',
+    );
+    expect(appliedKeys['jute.maxbuffer'].about).toContain('from 1024 to 2147483647');
   });
 });
 

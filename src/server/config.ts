@@ -17,9 +17,10 @@ import {
   inertPrefixes,
   refusedKeys,
   snapRetainCountMin,
+  superUserPrefix,
 } from './config-keys.ts';
 import { defaultLimits, type LimitName } from './limits.ts';
-import { readProperties } from './properties.ts';
+import { type Property, readProperties } from './properties.ts';
 
 export class ConfigError extends Error {
   override readonly name = 'ConfigError';
@@ -32,6 +33,8 @@ export interface ConfigSources {
   readonly javaArguments?: readonly string[];
   readonly environment?: Readonly<Record<string, string | undefined>>;
   readonly file?: { readonly name: string; readonly text: string } | undefined;
+  /** What the file `myid` in a data directory says, if there is one. */
+  readonly myid?: ((dataDir: string) => string | undefined) | undefined;
 }
 
 interface Given {
@@ -52,18 +55,23 @@ export class ServerConfig {
   readonly warnings: readonly string[];
   /** Class names by what stands behind `authProvider.`. */
   readonly authProviders: ReadonlyMap<string, string>;
+  /** SASL users who may do everything: `superUser`, and `superUser.` with any suffix. */
+  readonly superUsers: readonly string[];
   readonly #given: ReadonlyMap<string, Given>;
   readonly #hasFile: boolean;
 
   constructor(
     given: ReadonlyMap<string, Given>,
     authProviders: ReadonlyMap<string, string>,
+    superUsers: readonly string[],
     warnings: readonly string[],
     hasFile: boolean,
   ) {
     this.#given = given;
     this.#hasFile = hasFile;
     this.authProviders = authProviders;
+    const first = this.get('superUser');
+    this.superUsers = [...(first === undefined ? [] : [first]), ...superUsers];
     this.warnings = warnings;
   }
 
@@ -103,14 +111,18 @@ export class ServerConfig {
 }
 
 export function readConfig(sources: ConfigSources): ServerConfig {
-  const { flags = {}, javaArguments = [], environment = {}, file } = sources;
+  const { flags = {}, javaArguments = [], environment = {}, file, myid } = sources;
   const given = new Map<string, Given>();
   const authProviders = new Map<string, string>();
+  const superUsers = new Map<string, string>();
   const warnings: string[] = [];
+  let only: OnlyServer | undefined;
   const take = (key: string, value: string, origin: string) => {
     const at = { value: value.trim(), origin };
     if (key.startsWith(authProviderPrefix)) {
       authProviders.set(key.slice(authProviderPrefix.length), at.value);
+    } else if (key.startsWith(superUserPrefix)) {
+      superUsers.set(key, at.value);
     } else if (Object.hasOwn(appliedKeys, key)) {
       given.set(key, at);
       parsed(key, appliedKeys[key as ConfigKey], at.value, origin);
@@ -128,9 +140,10 @@ export function readConfig(sources: ConfigSources): ServerConfig {
         `${file.name} line ${broken.line}: a \\u wants four hexadecimal digits; a backslash that is meant is written twice`,
       );
     }
-    const quorum = properties.find(({ key }) => ensembleKeys.test(key));
-    if (quorum !== undefined) throw severalServers(quorum.key, `${file.name} line ${quorum.line}`);
-    for (const { key, value, line } of properties) take(key, value, `${file.name} line ${line}`);
+    only = onlyServer(properties, file.name);
+    for (const { key, value, line } of properties) {
+      if (key !== only?.key) take(key, value, `${file.name} line ${line}`);
+    }
   }
   for (const [name, value] of Object.entries(environment)) {
     if (!name.startsWith('DROVER_') || value === undefined) continue;
@@ -156,7 +169,14 @@ export function readConfig(sources: ConfigSources): ServerConfig {
   for (const [key, value] of Object.entries(flags)) {
     if (value !== undefined) take(key, value, 'the command line');
   }
-  const config = new ServerConfig(given, authProviders, warnings, file !== undefined);
+  const made = () =>
+    new ServerConfig(given, authProviders, [...superUsers.values()], warnings, file !== undefined);
+  if (only !== undefined) {
+    warnings.push(`${only.origin}: ${only.key} is the only server, so it runs by itself`);
+    const isThis = myid?.(made().must('dataDir'))?.trim() === only.key.slice('server.'.length);
+    if (isThis) takeClientAddress(only, given);
+  }
+  const config = made();
   check(config);
   if (config.must('autopurge.snapRetainCount') < snapRetainCountMin) {
     const origin = config.originOf('autopurge.snapRetainCount');
@@ -189,6 +209,50 @@ const keyByProperty = new Map(
 function withoutPrefix(name: string): string | undefined {
   if (name.startsWith('zookeeper.')) return name.slice('zookeeper.'.length);
   return name.startsWith('drover.') || Object.hasOwn(inertKeys, name) ? name : undefined;
+}
+
+/** The one `server.N` line of a file that names no other: Apache runs standalone then, too. */
+interface OnlyServer {
+  readonly key: string;
+  readonly origin: string;
+  /** Behind the `;`: where its clients are. */
+  readonly client: string | undefined;
+}
+
+function onlyServer(properties: readonly Property[], file: string): OnlyServer | undefined {
+  const quorum = properties.filter(({ key }) => ensembleKeys.test(key));
+  const [first] = quorum;
+  if (first === undefined) return undefined;
+  const at = (line: number) => `${file} line ${line}`;
+  const other = quorum.find(({ key }) => key !== first.key || !key.startsWith('server.'));
+  if (other !== undefined) throw severalServers(other.key, at(other.line));
+  const { key, value, line } = quorum.at(-1)!; // of two lines with one key the last counts
+  const [servers = '', client] = value.split(';', 2);
+  const isQuorum = properties.some(
+    (each) => each.key === 'standaloneEnabled' && /^false$/i.test(each.value.trim()),
+  );
+  if (isQuorum || /:observer\s*$/i.test(servers)) throw severalServers(key, at(line));
+  return { key, origin: at(line), client: client?.trim() || undefined };
+}
+
+/** As Apache does: what the line says holds, and something else in the file or by a flag is a contradiction. */
+function takeClientAddress({ key, origin, client }: OnlyServer, given: Map<string, Given>): void {
+  if (client === undefined) return;
+  const [, host, port = ''] = /^(?:(.*):)?(\d{1,5})$/.exec(client) ?? [];
+  if (port === '') throw new ConfigError(`${origin}: ${key} has no port behind its ;`);
+  for (const [name, value] of [
+    ['clientPort', port],
+    ['clientPortAddress', host],
+  ] as const) {
+    if (value === undefined || value === '') continue;
+    const said = given.get(name);
+    if (said !== undefined && said.value !== value) {
+      throw new ConfigError(
+        `${origin}: ${key} has its clients at ${client}, and ${said.origin} says ${name}=${said.value}; take one of them out`,
+      );
+    }
+    given.set(name, { value, origin });
+  }
 }
 
 function severalServers(key: string, origin: string): ConfigError {
@@ -268,6 +332,7 @@ function check(config: ServerConfig): void {
   range('minSessionTimeout', -1, 0x7fff_ffff);
   range('maxSessionTimeout', -1, 0x7fff_ffff);
   range('jute.maxbuffer', 1024, 0x7fff_ffff);
+  range('nio.sessionlessCnxnTimeout', 1, 0x7fff_ffff);
   range('snapCount', 2, Number.MAX_SAFE_INTEGER);
   range('preAllocSize', 1, 16 * 1024 * 1024);
   range('znode.container.checkIntervalMs', 1, 0x7fff_ffff);

@@ -9,7 +9,7 @@
 
 import { setImmediate } from 'node:timers';
 import { ProtocolError, Reader, readInt } from '../jute/index.ts';
-import { type Id, type OpName, ops, type TxnBody, wireOf } from '../protocol/index.ts';
+import { type Id, type OpName, ops, printable, type TxnBody, wireOf } from '../protocol/index.ts';
 import { type Clock, type Logger, silentLogger, type Timer } from '../support/index.ts';
 import { type Applied, ownerKind, Tree } from '../tree/index.ts';
 import { isLoopback } from './addresses.ts';
@@ -237,6 +237,12 @@ export class Engine implements Service {
   acceptedPlain(address: string): void {
     if (isLoopback(address)) this.stats.plainLocal += 1;
     else this.stats.plainRemote += 1;
+  }
+
+  /** TLS was not agreed on. */
+  tlsFailed(address: string, reason: string): void {
+    this.stats.tlsFailures += 1;
+    this.#logger.warn({ address, reason: printable(reason) }, 'a TLS handshake failed');
   }
 
   /** A link that was one too many. */

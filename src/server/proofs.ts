@@ -116,6 +116,13 @@ export class Proofs {
 
   #authenticate(connection: Connection, xid: number, reader: Reader, nowMs: number): void {
     const { scheme, auth } = AuthPacket.read(reader);
+    if (this.#auth.meansAnother(scheme, auth)) {
+      // An error would end the client; it is to go on to the server that it means.
+      const { address } = connection.wire;
+      this.#logger.warn({ address }, 'a client meant another ensemble than ensembleAuthName names');
+      connection.close();
+      return;
+    }
     const user = scheme === 'digest' ? this.#auth.guessedAt(auth) : nobody;
     // What proves another id than the super user's can't fail, so nothing can be guessed by it.
     if (user !== undefined && this.#mayNotTry(connection, nowMs, user)) {

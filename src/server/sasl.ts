@@ -13,8 +13,8 @@ import type { Connection } from './connection.ts';
 export interface SaslOptions {
   /** The password of a user, or undefined for one who is none. */
   readonly passwordOf: (username: string) => string | undefined;
-  /** Who may do everything: `zookeeper.superUser`. */
-  readonly superUser?: string | undefined;
+  /** Users who may do everything: `zookeeper.superUser`, `zookeeper.superUser.1` and so on. */
+  readonly superUser?: string | readonly string[] | undefined;
 }
 
 export interface SaslStep {
@@ -35,6 +35,11 @@ export class Sasl {
     return this.#negotiations.get(connection)?.claimedId;
   }
 
+  #isSuper(user: string): boolean {
+    const { superUser = [] } = this.#options;
+    return typeof superUser === 'string' ? superUser === user : superUser.includes(user);
+  }
+
   /** Null: it failed. */
   step(connection: Connection, token: Buffer | null): SaslStep | null {
     let negotiation = this.#negotiations.get(connection);
@@ -47,7 +52,10 @@ export class Sasl {
       const user = negotiation.authorizedId;
       if (user === undefined) return { token: answer, ids: [] };
       const id = { scheme: 'sasl', id: user };
-      return { token: answer, ids: user === this.#options.superUser ? [id, superId] : [id] };
+      return {
+        token: answer,
+        ids: this.#isSuper(user) ? [id, superId] : [id],
+      };
     } catch (error) {
       if (error instanceof ProtocolError || isZkError(error, 'AUTH_FAILED')) return null;
       throw error;

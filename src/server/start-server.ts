@@ -5,10 +5,11 @@
  * itself, which it does rather than acknowledge what the log may not hold.
  */
 
-import { type AddressInfo, createServer, type Server } from 'node:net';
+import { type AddressInfo, createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
 import {
   createServer as createTlsServer,
+  type TLSSocket,
   type TlsOptions,
   type Server as TlsServer,
 } from 'node:tls';
@@ -286,14 +287,19 @@ export async function startServer(options: ServerOptions = {}): Promise<RunningS
     const tlsServer = createTlsServer({ ...patience, ...tls }, (socket) => {
       unsecured.delete(socket);
       if (isDisproved(socket)) {
-        life.engine.stats.tlsFailures += 1;
+        life.engine.tlsFailed(addressOf(socket), `${socket.authorizationError}`);
         socket.destroy();
         return;
       }
       serveTls(socket, (wire, ids) => door.open(wire, ids), onBug);
     });
-    tlsServer.on('tlsClientError', (_, socket) => {
-      life.engine.stats.tlsFailures += 1;
+    tlsServer.on('tlsClientError', (error: NodeJS.ErrnoException, socket) => {
+      const { code, message } = error;
+      // A TLS socket that is destroyed has forgotten its address; the one below it remembers.
+      const { _parent: below = socket } = socket as TLSSocket & { readonly _parent?: Socket };
+      // Where the certificate was at fault, Node's error says no more than that the socket was closed.
+      const reason = socket.authorizationError ?? `${code ?? 'no code'}: ${message}`;
+      life.engine.tlsFailed(addressOf(below), `${reason}`);
       socket.destroy(); // of one who took too long Node only tells
     });
     secureServers.push(tlsServer);

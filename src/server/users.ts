@@ -35,7 +35,6 @@ export function readJaas(text: string, file: string, section = 'Server'): Users 
       if (key.startsWith(userPrefix)) users.set(key.slice(userPrefix.length), value);
     }
   }
-  if (users.size === 0) throw new ConfigError(`${file}: the ${section} section names no user_…`);
   return users;
 }
 
@@ -47,6 +46,5 @@ export function readUsers(text: string, file: string): Users {
     if (match === null) throw new ConfigError(`${file} line ${i + 1}: name: password is wanted`);
     users.set(match[1]!, match[2]!);
   }
-  if (users.size === 0) throw new ConfigError(`${file} names no user`);
   return users;
 }
