@@ -48,6 +48,7 @@ const own = {
   'drover.usersFile':    { kind: 'text', about: 'SASL users, a `name: password` a line; a JAAS file does as well' },
   'drover.auditFile':    { kind: 'text', about: 'where the audit log goes; without, to the log' },
   'drover.inMemory':     { kind: 'flag', default: 'false', about: 'keeps nothing: for tests' },
+  'drover.sessionPasswords': { kind: 'text', default: 'secret', about: '`secret`: passwords of sessions follow from a secret of the data directory. `apache`: from the id alone, as at Apache, so that sessions survive a move to an Apache server and clients that may read an ephemeral node can take over its session' },
   'drover.unsafeNoFsync': { kind: 'flag', default: 'false', about: 'acknowledges what a loss of power takes away again: for tests' },
   'drover.salvage':      { kind: 'flag', default: 'false', about: 'goes on where files are damaged, from the longest whole prefix' },
   'drover.logLevel':     { kind: 'text', default: 'warn', about: 'silent, error, warn, info or debug' },

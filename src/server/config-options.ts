@@ -11,6 +11,7 @@ import { ConfigError, type ServerConfig } from './config.ts';
 import { appliedKeys, type ConfigKey, snapRetainCountMin } from './config-keys.ts';
 import { defaultLimits, type LimitName, type Limits } from './limits.ts';
 import type { ServerOptions } from './options.ts';
+import type { PasswordRule } from './passwords.ts';
 import { Sasl } from './sasl.ts';
 import { readTls } from './tls.ts';
 import { readJaas, readUsers, type Users } from './users.ts';
@@ -31,6 +32,7 @@ export function optionsOf(
   const options: { readonly [K in keyof ServerOptions]?: ServerOptions[K] | undefined } = {
     ...listening(config, tls, provesWho(requiredSchemes)),
     ...persisting(config),
+    sessionPasswords: passwordRule(config),
     tickTimeMs: config.must('tickTime'),
     minSessionTimeoutMs: orUndefined(config.must('minSessionTimeout')),
     maxSessionTimeoutMs: orUndefined(config.must('maxSessionTimeout')),
@@ -171,6 +173,15 @@ function persisting(config: ServerConfig): ServerOptions {
           },
         }),
   };
+}
+
+function passwordRule(config: ServerConfig): PasswordRule {
+  const said = config.must('drover.sessionPasswords');
+  if (said === 'secret' || said === 'apache') return said;
+  const origin = config.originOf('drover.sessionPasswords');
+  throw new ConfigError(
+    `${origin}: drover.sessionPasswords has to be secret or apache, not ${said}`,
+  );
 }
 
 function limitsFrom(config: ServerConfig): Partial<Limits> {

@@ -121,7 +121,8 @@ export class Engine implements Service {
       limits: this.limits,
     });
     this.#reads = new Reads(this.tree, this.watches, this.auth, this.limits);
-    this.sessions = new Sessions(tickTimeMs, firstSessionId(options.serverId ?? 1, clock.wallMs()));
+    const firstId = firstSessionId(options.serverId ?? 1, clock.wallMs());
+    this.sessions = new Sessions(tickTimeMs, firstId, options.passwords);
     // A restart gives every session a full timeout again: its client may have been waiting for us.
     const { nowMs } = this.#moment;
     for (const [id, timeoutMs] of this.tree.sessions) this.sessions.add(id, timeoutMs, nowMs);

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { ManualClock } from '../support/index.ts';
 import { RawClient, startTestServer } from '../testing/index.ts';
+import { passwordOf } from './passwords.ts';
 import { startServer } from './start-server.ts';
 
 test('the answer has the read-only byte if and only if the request had it', async () => {
@@ -25,7 +26,7 @@ test('the timeout is bounded by 2 and 20 ticks', async () => {
   expect(timeouts).toEqual([2_000, 5_000, 20_000]);
 });
 
-test('a session has the password that Apache derives from its id, and takes a zxid', async () => {
+test('a session has a password, and takes a zxid', async () => {
   await using zk = await startTestServer();
 
   const client = await RawClient.connect(zk.port);
@@ -47,6 +48,28 @@ test('a session moves to the link that asks for it, and the old link ends', asyn
 
   expect(second.sessionId).toBe(first.sessionId);
   expect((await second.ask('getEphemerals', { prefixPath: '/' })).ephemerals).toEqual(['/e']);
+});
+
+test('a reader of an ephemeral node can not take over the session that owns it', async () => {
+  await using zk = await startTestServer();
+  const owner = await RawClient.connect(zk.port);
+  await owner.ask('create', { path: '/e', data: null, acl: open, flags: 1 });
+  const reader = await RawClient.connect(zk.port);
+  const { stat } = await reader.ask('exists', { path: '/e', watch: false });
+  const sessionId = stat.ephemeralOwner;
+
+  const thief = await RawClient.connect(zk.port, { sessionId, passwd: passwordOf(sessionId) });
+
+  expect(thief.sessionId).toBe(0n);
+  const back = await RawClient.connect(zk.port, { sessionId, passwd: owner.passwd });
+  expect(back.sessionId).toBe(sessionId);
+});
+
+test('with the rule of Apache a session has the password that follows from its id', async () => {
+  await using zk = await startTestServer({ sessionPasswords: 'apache' });
+  const { sessionId, passwd } = await RawClient.connect(zk.port);
+
+  expect(passwd).toEqual(passwordOf(sessionId));
 });
 
 test('a wrong password gets no session, and costs the owner its link but not its session', async () => {

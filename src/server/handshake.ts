@@ -11,7 +11,6 @@ import { ConnectRequest, ConnectResponse, passwordBytes } from '../protocol/inde
 import type { Tree } from '../tree/index.ts';
 import type { Connection } from './connection.ts';
 import type { Limits } from './limits.ts';
-import { isPasswordOf } from './passwords.ts';
 import type { ServerSession, Sessions } from './sessions.ts';
 import type { ServerStats } from './stats.ts';
 
@@ -81,7 +80,7 @@ export class Handshake {
     const session = this.#sessions.get(request.sessionId);
     // Before the password is looked at, as in Apache: a wrong one still costs the owner its link.
     session?.connection?.close();
-    const isOwner = isPasswordOf(request.sessionId, request.passwd);
+    const isOwner = this.#sessions.passwords.isOf(request.sessionId, request.passwd);
     if (session === undefined || session.closing || !isOwner) {
       this.#answer(connection, undefined);
       connection.finish();
@@ -109,7 +108,7 @@ export class Handshake {
       protocolVersion: 0,
       timeOut: session?.timeoutMs ?? 0,
       sessionId: session?.id ?? 0n,
-      passwd: session?.password ?? Buffer.alloc(passwordBytes),
+      passwd: session ? this.#sessions.passwords.of(session.id) : Buffer.alloc(passwordBytes),
       // Old clients read the frame to its end, and must not find a byte that they don't know.
       readOnly: connection.speaksReadOnly ? false : undefined,
     });

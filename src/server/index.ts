@@ -27,7 +27,7 @@ export {
 } from './limits.ts';
 export { type Metric, metricsOf, monitorValues, unmeasured } from './metrics.ts';
 export type { EngineOptions, RequestSeen, ServerOptions } from './options.ts';
-export { passwordOf } from './passwords.ts';
+export { type PasswordRule, passwordOf, SessionPasswords } from './passwords.ts';
 export { openPersistence, type Persistence } from './persistence.ts';
 export type { PersistenceOptions } from './persistence-options.ts';
 export { readProperties } from './properties.ts';

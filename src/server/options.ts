@@ -9,6 +9,7 @@ import type { AuthOptions } from './auth.ts';
 import type { Call } from './call.ts';
 import type { StorageFacts } from './facts.ts';
 import type { LimitName } from './limits.ts';
+import type { SessionPasswords } from './passwords.ts';
 import type { PersistenceOptions } from './persistence-options.ts';
 import type { Sasl } from './sasl.ts';
 import type { TxnLog } from './txn-log.ts';
@@ -26,6 +27,8 @@ export interface EngineOptions extends AuthOptions {
   readonly maxSessionTimeoutMs: number;
   /** The top byte of session ids: 1, as a standalone Apache has. */
   readonly serverId?: number | undefined;
+  /** How the password of a session follows from its id. Without: by a secret that is forgotten with the process. */
+  readonly passwords?: SessionPasswords | undefined;
   /** TTL nodes: `zookeeper.extendedTypesEnabled`. */
   readonly extendedTypesEnabled?: boolean | undefined;
   /** A digest over the tree is kept, logged and checked: on where there is a dataDir. `zookeeper.digest.enabled`. */

@@ -1,17 +1,39 @@
 import { expect, test } from 'vitest';
-import { isPasswordOf, passwordOf } from './passwords.ts';
+import { passwordOf, SessionPasswords } from './passwords.ts';
 
 test('passwords are what java.util.Random gives for the same seed', () => {
   for (const [id, password] of golden) expect(passwordOf(id).toString('hex')).toBe(password);
 });
 
 test('only the whole password is right', () => {
-  const password = passwordOf(7n);
+  for (const passwords of [new SessionPasswords('secret'), new SessionPasswords('apache')]) {
+    const password = passwords.of(7n);
 
-  expect(isPasswordOf(7n, password)).toBe(true);
-  expect(isPasswordOf(7n, password.subarray(0, 15))).toBe(false);
-  expect(isPasswordOf(7n, null)).toBe(false);
-  expect(isPasswordOf(0n, passwordOf(0n))).toBe(false);
+    expect(passwords.isOf(7n, password)).toBe(true);
+    expect(passwords.isOf(8n, password)).toBe(false);
+    expect(passwords.isOf(7n, password.subarray(0, 15))).toBe(false);
+    expect(passwords.isOf(7n, null)).toBe(false);
+    expect(passwords.isOf(0n, passwords.of(0n))).toBe(false);
+  }
+});
+
+test('by a secret no password follows from the id alone, but for sessions that came from Apache', () => {
+  const secret = Buffer.alloc(32, 1);
+  const passwords = new SessionPasswords('secret', { secret, apacheSessions: new Set([5n]) });
+
+  expect(passwords.isOf(7n, passwordOf(7n))).toBe(false);
+  expect(new SessionPasswords('secret').of(7n)).not.toEqual(passwords.of(7n));
+  expect(new SessionPasswords('secret', { secret }).of(7n)).toEqual(passwords.of(7n));
+  expect(passwords.of(5n)).toEqual(passwordOf(5n));
+});
+
+test('where the rule is changed to that of Apache, what was given out before is still taken', () => {
+  const secret = Buffer.alloc(32, 1);
+  const before = new SessionPasswords('secret', { secret }).of(7n);
+  const after = new SessionPasswords('apache', { secret });
+
+  expect(after.isOf(7n, before)).toBe(true);
+  expect(after.of(7n)).toEqual(passwordOf(7n));
 });
 
 const golden: [id: bigint, password: string][] = [

@@ -1,11 +1,16 @@
 /**
- * Session passwords, as Apache derives them from the session's id: 16 bytes of java.util.Random,
- * seeded with the id xor a constant. They are no secret to who knows an id; they are kept as they are
- * so that sessions survive when a data directory moves between our server and Apache's.
+ * Session passwords: what a client shows, with the id of its session, to have the session on another
+ * connection. The password of each session follows from its id, so none has to be kept.
+ *
+ * By our own rule it is an HMAC of the id under a secret of the data directory. By Apache's rule it is 16
+ * bytes of java.util.Random, seeded with the id xor a constant: every client that may read an ephemeral
+ * node learns the id of its owner, and so the password. Apache's rule is kept for sessions that were
+ * living when a directory of Apache's was opened first, and for all where the server is told to.
  */
 
-import { timingSafeEqual } from 'node:crypto';
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import { passwordBytes } from '../protocol/index.ts';
+import { type SessionSecret, secretBytes } from '../storage/index.ts';
 
 const superSecret = 0xb3415c00n;
 const multiplier = 0x5deece66dn;
@@ -15,6 +20,7 @@ const half = 2 ** 24;
 const multiplierHigh = 0x5de;
 const multiplierLow = 0xece66d;
 
+/** The password by Apache's rule. */
 export function passwordOf(sessionId: bigint): Buffer {
   const password = Buffer.allocUnsafe(passwordBytes);
   const seed = Number((sessionId ^ superSecret ^ multiplier) & mask);
@@ -30,11 +36,41 @@ export function passwordOf(sessionId: bigint): Buffer {
   return password;
 }
 
-export function isPasswordOf(sessionId: bigint, given: Buffer | null): boolean {
-  return (
-    sessionId !== 0n &&
-    given !== null &&
-    given.length === passwordBytes &&
-    timingSafeEqual(given, passwordOf(sessionId))
-  );
+export type PasswordRule = 'secret' | 'apache';
+
+export class SessionPasswords {
+  readonly #rule: PasswordRule;
+  readonly #secret: Buffer | undefined;
+  readonly #apacheSessions: ReadonlySet<bigint>;
+
+  /**
+   * With the rule `apache` a password by `secret` is still taken: its client is told the other one when it
+   * comes back, so that a restart is enough to change the rule.
+   */
+  constructor(
+    rule: PasswordRule,
+    { secret, apacheSessions }: Partial<SessionSecret> = { secret: randomBytes(secretBytes) },
+  ) {
+    this.#rule = rule;
+    this.#secret = secret;
+    this.#apacheSessions = apacheSessions ?? new Set();
+  }
+
+  of(sessionId: bigint): Buffer {
+    const isApache = this.#rule === 'apache' || this.#apacheSessions.has(sessionId);
+    return isApache ? passwordOf(sessionId) : this.#derived(sessionId, this.#secret!);
+  }
+
+  isOf(sessionId: bigint, given: Buffer | null): boolean {
+    if (sessionId === 0n || given?.length !== passwordBytes) return false;
+    if (timingSafeEqual(given, this.of(sessionId))) return true;
+    if (this.#rule !== 'apache' || this.#secret === undefined) return false;
+    return timingSafeEqual(given, this.#derived(sessionId, this.#secret));
+  }
+
+  #derived(sessionId: bigint, secret: Buffer): Buffer {
+    const id = Buffer.allocUnsafe(8);
+    id.writeBigInt64BE(sessionId);
+    return createHmac('sha256', secret).update(id).digest().subarray(0, passwordBytes);
+  }
 }

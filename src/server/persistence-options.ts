@@ -2,6 +2,7 @@
 
 import type { FileSystem } from '../storage/index.ts';
 import type { Clock, Logger } from '../support/index.ts';
+import type { PasswordRule } from './passwords.ts';
 
 export interface PersistenceOptions {
   readonly dataDir: string;
@@ -9,6 +10,14 @@ export interface PersistenceOptions {
   readonly dataLogDir?: string | undefined;
   /** TTL nodes in the tree. */
   readonly extendedTypesEnabled?: boolean | undefined;
+  /**
+   * How the password of a session follows from its id: by a `secret` of the data directory, or by `apache`'s
+   * rule, by which every client that may read an ephemeral node can take over the session that owns it.
+   * Sessions survive a move of the directory to an Apache server by Apache's rule alone.
+   *
+   * @default 'secret'
+   */
+  readonly sessionPasswords?: PasswordRule | undefined;
   /** A digest over the tree is kept, logged and checked. On, unless told otherwise. */
   readonly digestEnabled?: boolean | undefined;
   /**

@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, rmSync, statSync, truncateSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import fc from 'fast-check';
@@ -16,6 +16,7 @@ import { deferred, ManualClock, silentLogger } from '../support/index.ts';
 import { RawClient } from '../testing/index.ts';
 import { noNode, openAclId, type Tree, ttlOwner } from '../tree/index.ts';
 import { Audit } from './audit.ts';
+import { passwordOf } from './passwords.ts';
 import { openPersistence, type Persistence } from './persistence.ts';
 import { type RunningServer, startServer } from './start-server.ts';
 import type { LoggedTxn } from './txn-log.ts';
@@ -68,6 +69,81 @@ function picture(tree: Tree): unknown {
   const owners = [...tree.owners].map(([id, paths]) => [id, [...paths].sort()]);
   return { nodes, sessions: [...tree.sessions].sort(), owners, zxid: tree.lastZxid };
 }
+
+const secretPath = () => join(dataDir, 'version-2', '.drover-session-secret');
+
+test('the passwords of sessions outlast a restart, by a secret that only its owner may read', async () => {
+  const first = await open();
+  const password = first.passwords.of(7n);
+  await first.log.close();
+  const again = await open();
+  await again.log.close();
+
+  expect(again.passwords.of(7n)).toEqual(password);
+  expect(password).not.toEqual(passwordOf(7n));
+  expect(statSync(secretPath()).mode & 0o777).toBe(0o600);
+});
+
+test('sessions that live in a directory when it is opened first keep the rule of Apache, and no others', async () => {
+  const theirs = await open();
+  await write(theirs, [{ type: 'createSession', txn: { timeOut: 5_000 } }]);
+  await write(theirs, [create('/orphan', '', [...openAcl], true)], 9n);
+  await theirs.log.close();
+  rmSync(secretPath());
+
+  const ours = await open();
+  await write(ours, [{ type: 'createSession', txn: { timeOut: 5_000 } }], 8n);
+  await ours.log.close();
+  const again = await open();
+  await again.log.close();
+
+  for (const { passwords } of [ours, again]) {
+    expect([7n, 8n, 9n].map((id) => passwords.isOf(id, passwordOf(id)))).toEqual([
+      ...[true, false, true],
+    ]);
+  }
+});
+
+test('a restart is enough to change the rule of passwords, and to change it back', async () => {
+  const secret = await open();
+  await write(secret, [{ type: 'createSession', txn: { timeOut: 5_000 } }]);
+  await secret.log.close();
+  const before = secret.passwords.of(7n);
+
+  const apache = await open({ sessionPasswords: 'apache' });
+  await write(apache, [{ type: 'createSession', txn: { timeOut: 5_000 } }], 8n);
+  await apache.log.close();
+  const back = await open();
+  await back.log.close();
+
+  expect(apache.passwords.isOf(7n, before)).toBe(true);
+  expect(apache.passwords.of(7n)).toEqual(passwordOf(7n));
+  expect([7n, 8n, 9n].map((id) => back.passwords.isOf(id, passwordOf(id)))).toEqual([
+    ...[true, true, false],
+  ]);
+});
+
+test.each(['', '{}', 'null', '{"version":1,"secret":"00","apacheSessions":[],"check":"0"}'])(
+  'a damaged secret, %j, is told and made anew, and no session gets the rule of Apache by it',
+  async (text) => {
+    const first = await open();
+    await write(first, [{ type: 'createSession', txn: { timeOut: 5_000 } }]);
+    await first.log.close();
+    writeFileSync(secretPath(), text);
+    const warn = vi.fn();
+
+    const again = await open({ logger: { ...silentLogger, warn } });
+    await again.log.close();
+    const third = await open();
+    await third.log.close();
+
+    expect(warn.mock.calls.map(([, message]) => message)).toContainEqual(
+      expect.stringContaining('the secret of the session passwords is damaged'),
+    );
+    expect(again.passwords.isOf(7n, passwordOf(7n))).toBe(false);
+    expect(third.passwords.of(7n)).toEqual(again.passwords.of(7n));
+  },
+);
 
 test('a tree is the same after a restart, from the log alone', async () => {
   const secret = [{ perms: permissions.read, id: { scheme: 'digest', id: 'u:hash' } }];
@@ -503,7 +579,8 @@ test.each(['expires', 'is closed'])(
     if (end === 'expires') {
       server.engine.expire(session);
     } else {
-      const { id: sessionId, password: passwd } = session;
+      const { id: sessionId } = session;
+      const passwd = server.engine.sessions.passwords.of(sessionId);
       const client = await RawClient.connect(server.port, { sessionId, passwd });
       await client.ask('closeSession', {});
     }

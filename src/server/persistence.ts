@@ -10,6 +10,7 @@
  * a longer replay, and is tried again with the next.
  */
 
+import { randomBytes } from 'node:crypto';
 import { printable } from '../protocol/index.ts';
 import {
   type DataDirectory,
@@ -19,14 +20,21 @@ import {
   type Notice,
   openDirectory,
   type Recovered,
+  readSessionSecret,
   realFileSystem,
   recover,
+  type SessionSecret,
   StorageError,
+  secretBytes,
+  writeSessionSecret,
   zxidText,
 } from '../storage/index.ts';
 import { monotonicClock, silentLogger } from '../support/index.ts';
 import { Tree, type TreeRestore } from '../tree/index.ts';
+import { type Logger, silentLogger, systemClock } from '../support/index.ts';
+import { ownerKind, Tree, type TreeRestore } from '../tree/index.ts';
 import { DiskLog, StorageTallies, type TakenSnapshot } from './disk-log.ts';
+import { SessionPasswords } from './passwords.ts';
 import type { PersistenceOptions } from './persistence-options.ts';
 import { ReplayCheck } from './replay-check.ts';
 import type { TxnLog } from './txn-log.ts';
@@ -34,6 +42,7 @@ import type { TxnLog } from './txn-log.ts';
 export interface Persistence {
   readonly tree: Tree;
   readonly log: TxnLog;
+  readonly passwords: SessionPasswords;
   readonly recovered: Recovered;
   /** What recovery found worth telling. */
   readonly notices: readonly Notice[];
@@ -67,11 +76,13 @@ export async function openPersistence(options: PersistenceOptions): Promise<Pers
     const tallies = new StorageTallies();
     const { tree, recovered, check } = await readBack(directory, options, fs, tallies);
     for (const { kind, file, message } of recovered.notices) logger.warn({ kind, file }, message);
+    const passwords = await passwordsOf(directory.snapshotFolder, tree, options, fs, logger);
     const disk = new DiskLog(directory, tree, recovered.lastZxid, options, fs, logger, tallies);
     await disk.start(recovered);
     return {
       tree,
       log: disk,
+      passwords,
       recovered,
       notices: recovered.notices,
       digests: { compared: check.compared, mismatches: check.mismatches },
@@ -90,6 +101,43 @@ export async function openPersistence(options: PersistenceOptions): Promise<Pers
     await directory.release();
     throw error;
   }
+}
+
+/** With the secret of the directory, which is made when it is opened first. */
+async function passwordsOf(
+  folder: string,
+  tree: Tree,
+  { sessionPasswords: rule = 'secret' }: PersistenceOptions,
+  fs: FileSystem,
+  logger: Logger,
+): Promise<SessionPasswords> {
+  const found = await readSessionSecret(fs, folder);
+  if (found === 'damaged') {
+    logger.warn(
+      { folder },
+      'the secret of the session passwords is damaged and is made anew; sessions of before the start expire',
+    );
+  }
+  const known = found === 'damaged' ? null : found;
+  if (rule === 'apache') {
+    if (known !== null && known.apacheSessions !== null) {
+      await writeSessionSecret(fs, folder, { ...known, apacheSessions: null });
+    }
+    return new SessionPasswords(rule, known ?? {});
+  }
+  if (known !== null && known.apacheSessions !== null) return new SessionPasswords(rule, known);
+  const made: SessionSecret = {
+    secret: known?.secret ?? randomBytes(secretBytes),
+    apacheSessions: new Set(found === 'damaged' ? [] : livingSessions(tree)),
+  };
+  await writeSessionSecret(fs, folder, made);
+  return new SessionPasswords(rule, made);
+}
+
+/** Those of which nothing is left but a node are alive, too. */
+function* livingSessions(tree: Tree): Generator<bigint> {
+  yield* tree.sessions.keys();
+  for (const id of tree.owners.keys()) if (ownerKind(id, true) !== 'ttl') yield id;
 }
 
 async function readBack(

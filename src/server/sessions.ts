@@ -6,7 +6,7 @@
  * between its timeout and one tick more after it was last heard of.
  */
 
-import { passwordOf } from './passwords.ts';
+import { SessionPasswords } from './passwords.ts';
 
 /** What a session knows of the link that it lives on. */
 export interface SessionLink {
@@ -28,10 +28,6 @@ export class ServerSession<L extends SessionLink = SessionLink> {
     this.id = id;
     this.timeoutMs = timeoutMs;
   }
-
-  get password(): Buffer {
-    return passwordOf(this.id);
-  }
 }
 
 const longMin = -(1n << 63n);
@@ -44,12 +40,14 @@ export function firstSessionId(serverId: number, wallMs: number): bigint {
 }
 
 export class Sessions<L extends SessionLink> {
+  readonly passwords: SessionPasswords;
   readonly #tickMs: number;
   readonly #byId = new Map<bigint, ServerSession<L>>();
   readonly #buckets = new Map<number, Set<ServerSession<L>>>();
   #nextId: bigint;
 
-  constructor(tickMs: number, firstId: bigint) {
+  constructor(tickMs: number, firstId: bigint, passwords = new SessionPasswords('secret')) {
+    this.passwords = passwords;
     this.#tickMs = tickMs;
     this.#nextId = firstId;
   }

@@ -30,6 +30,7 @@ import { limitsOf } from './limits.ts';
 import { openFilesMax, roomForLinks } from './open-files.ts';
 import { serverTable } from './option-tables.ts';
 import type { ServerOptions } from './options.ts';
+import { SessionPasswords } from './passwords.ts';
 import { openPersistence, type Persistence } from './persistence.ts';
 import { Reaper } from './reaper.ts';
 import { Restoration } from './restore.ts';
@@ -113,6 +114,7 @@ export async function startServer(options: ServerOptions = {}): Promise<RunningS
       ? async () => (await diskFreeBytes(dataDir).catch(() => Infinity)) - diskFreeBytesMin
       : undefined;
 
+  const memoryPasswords = new SessionPasswords(options.sessionPasswords ?? 'secret');
   const begin = async (): Promise<Life> => {
     const openedMs = clock.nowMs();
     const persistence =
@@ -124,6 +126,7 @@ export async function startServer(options: ServerOptions = {}): Promise<RunningS
     const engine: Engine = new Engine({
       fourLetterWord: (word, rest) => answerWord(facts, whitelist, word, rest),
       ...options,
+      passwords: options.passwords ?? persistence?.passwords ?? memoryPasswords,
       tree: options.tree ?? persistence?.tree,
       log,
       clock,

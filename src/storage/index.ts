@@ -52,6 +52,12 @@ export type {
   RecoveryHandlers,
   Restored,
 } from './recovery-report.ts';
+export {
+  readSessionSecret,
+  type SessionSecret,
+  secretBytes,
+  writeSessionSecret,
+} from './session-secret.ts';
 export { type Fault, SimulatedDisk } from './simulated-disk.ts';
 export { diffSnapshots, type SnapshotDifference } from './snapshot-diff.ts';
 export type {

@@ -59,6 +59,7 @@ for (const peer of found) {
       dataDir,
       extendedTypesEnabled: true,
       snapCount: 100,
+      sessionPasswords: 'apache', // the session moves along
     });
     const zk = await connect(ours.address, { ...auth, sessionTimeoutMs: 10_000 });
     await fill(zk);

@@ -50,7 +50,7 @@ async function openAndLeave(port: number, count: number): Promise<void> {
 
 for (const peer of found) {
   test(`what ours wrote ${peer.name} serves, and back again`, async () => {
-    const ours = await startOurs({ snapCount: 100 });
+    const ours = await startOurs({ snapCount: 100, sessionPasswords: 'apache' });
     const zk = await connect(ours.address, { ...auth, sessionTimeoutMs: 30_000 });
     await fill(zk);
     const before = await picture(zk);
@@ -75,8 +75,30 @@ for (const peer of found) {
     expect(onOurs).toEqual(changed);
   });
 
-  test(`more sessions than are written at once do not stand in the way, on ${peer.name}`, async () => {
+  test(`a restart by the rule of Apache takes living sessions along to ${peer.name}`, async () => {
     const ours = await startOurs();
+    const zk = await connect(ours.address, { ...auth, sessionTimeoutMs: 30_000 });
+    await zk.create('/mine', '', { mode: 'ephemeral' });
+    const identity = zk.identity!;
+    await ours.close();
+    const restarted = await startOurs({ sessionPasswords: 'apache' });
+    const here = await connect(restarted.address, { ...auth, identity });
+    const told = here.identity!;
+    await restarted.close();
+
+    const apache = await startApache(peer, { dir });
+    await expect(connect(apache.address, { identity })).rejects.toThrow('the session is over');
+    const there = await connect(apache.address, { ...auth, identity: told });
+    const owner = (await there.exists('/mine'))!.ephemeralOwner;
+    await Promise.all([zk.close(), here.close(), there.close()]);
+    await apache.stop();
+
+    expect(told.sessionId).toBe(identity.sessionId);
+    expect(owner).toBe(identity.sessionId);
+  });
+
+  test(`more sessions than are written at once do not stand in the way, on ${peer.name}`, async () => {
+    const ours = await startOurs({ sessionPasswords: 'apache' });
     const zk = await connect(ours.address, { ...auth, sessionTimeoutMs: 30_000 });
     await fill(zk);
     await openAndLeave(ours.port, 12_000);
