@@ -29,9 +29,7 @@ import {
   writeSessionSecret,
   zxidText,
 } from '../storage/index.ts';
-import { monotonicClock, silentLogger } from '../support/index.ts';
-import { Tree, type TreeRestore } from '../tree/index.ts';
-import { type Logger, silentLogger, systemClock } from '../support/index.ts';
+import { type Logger, monotonicClock, silentLogger } from '../support/index.ts';
 import { ownerKind, Tree, type TreeRestore } from '../tree/index.ts';
 import { DiskLog, StorageTallies, type TakenSnapshot } from './disk-log.ts';
 import { SessionPasswords } from './passwords.ts';
