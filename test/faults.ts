@@ -14,8 +14,16 @@ export const opCodes = {
   children: 8,
   multi: 14,
   create: 15,
+  /** What servers before 3.5 are sent in its place. */
+  olderCreate: 1,
   createContainer: 19,
 } as const;
+
+/** Whether a request is of this op, in the words of its server. */
+export function isOp(request: Buffer, code: number): boolean {
+  const said = request.readInt32BE(4);
+  return said === code || (code === opCodes.create && said === opCodes.olderCreate);
+}
 
 export interface LostReplies {
   /** How many are lost, one after the other. */
@@ -36,7 +44,7 @@ export function loseReply(
   zk.link.onFrame = (frame) => {
     if (frame.index === 0) return 'pass';
     if (frame.direction === 'toServer') {
-      if (frame.bytes.readInt32BE(4) === code) asked.add(key(frame));
+      if (isOp(frame.bytes, code)) asked.add(key(frame));
     } else if (left > 0 && asked.has(key(frame))) {
       left -= 1;
       lost();
@@ -52,7 +60,7 @@ export function loseReply(
  */
 export function loseRequest(link: Pick<Link, 'onFrame'>, code: number, path = ''): void {
   link.onFrame = ({ index, direction, bytes }) => {
-    if (index === 0 || direction !== 'toServer' || bytes.readInt32BE(4) !== code) return 'pass';
+    if (index === 0 || direction !== 'toServer' || !isOp(bytes, code)) return 'pass';
     if (!bytes.includes(path)) return 'pass';
     link.onFrame = undefined;
     return 'cut';

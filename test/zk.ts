@@ -36,10 +36,18 @@ export interface Zk {
 
 let stories = 0;
 
-/** The first release that has what a story is about: on older ones, which few run, it is left out. */
+/** What a story is about, where not all releases have it: on older ones it is left out, and says so. */
 export interface Needs {
+  /** The first release that has it. */
   readonly since?: string;
+  readonly what?: string;
 }
+
+/**
+ * Watches that the server keeps. Before 3.6 the client makes do with one-shot watches, which tell a round
+ * trip later, and of several changes in a row as one.
+ */
+export const persistentWatches: Needs = { since: '3.6', what: 'persistent watches' };
 
 /** Whether `version` is of an older line than `line`, as 3.8.0 is than 3.9. */
 export function isBefore(version: string, line: string): boolean {
@@ -47,10 +55,10 @@ export function isBefore(version: string, line: string): boolean {
   return minor(version) < minor(line);
 }
 
-export async function startZk({ since = '3.5' }: Needs = {}): Promise<Zk> {
+export async function startZk({ since = '3.4', what }: Needs = {}): Promise<Zk> {
   const peer = inject('peer');
   if (peer !== undefined && isBefore(peer.version, since)) {
-    TestRunner.getCurrentTest()!.context.skip(`ZooKeeper has this since ${since}`);
+    TestRunner.getCurrentTest()!.context.skip(`needs ZooKeeper ${since}${what ? `: ${what}` : ''}`);
   }
   const server = peer
     ? undefined

@@ -3,6 +3,7 @@ import { expect, test, vi } from 'vitest';
 import { FrameSplitter, ProtocolError, Reader, Writer } from '../jute/index.ts';
 import { isZkError, type OpName, ops, wireOf, xidMax, ZkError } from '../protocol/index.ts';
 import { type Call, Calls } from './calls.ts';
+import { OldServers, ServerVersion } from './server-version.ts';
 
 interface Made extends Call {
   readonly outcomes: unknown[];
@@ -31,12 +32,14 @@ const write = (path: string) => call(path, 'delete');
 
 function queues(options: { inFlightMax?: number; waitingMax?: number; firstXid?: number } = {}) {
   const calls = new Calls({ inFlightMax: 100, waitingMax: 1_000, ...options });
+  const version = new ServerVersion('127.0.0.1:2181', new OldServers(), () => {});
   return {
     calls,
+    version,
     /** The xid and path of each request that goes now. */
     send(nowMs = 0, frameBytesMax = 1_000_000) {
       const writer = new Writer();
-      const isSent = calls.send(writer, nowMs, frameBytesMax);
+      const isSent = calls.send(writer, nowMs, frameBytesMax, version);
       const sent: { xid: number; path: string }[] = [];
       new FrameSplitter(1 << 24, (bytes, start, end) => {
         const reader = new Reader(bytes, start, end);
@@ -48,7 +51,7 @@ function queues(options: { inFlightMax?: number; waitingMax?: number; firstXid?:
       return sent;
     },
     /** A reply with an error, or to a delete: neither has a body. */
-    reply: (xid: number, err = 0) => calls.reply(xid, err, new Reader()),
+    reply: (xid: number, err = 0) => calls.reply(xid, err, new Reader(), version),
   };
 }
 
@@ -145,12 +148,12 @@ test('a reply out of turn, or to nothing, is a ProtocolError', () => {
 });
 
 test('a reply that says more than its record is a ProtocolError, and the call is still open', () => {
-  const { calls, send } = queues();
+  const { calls, version, send } = queues();
   const one = write('/a');
   calls.add(one);
   send();
 
-  expect(() => calls.reply(1, 0, new Reader(Buffer.alloc(1)))).toThrow(ProtocolError);
+  expect(() => calls.reply(1, 0, new Reader(Buffer.alloc(1)), version)).toThrow(ProtocolError);
   expect(one.outcomes).toEqual([]);
   calls.linkLost(new Error('dropped'));
   expect(one.outcomes).toEqual([expect.objectContaining({ code: 'CONNECTION_LOSS' })]);
@@ -185,7 +188,7 @@ test('requests that are refused unsent take no room from those behind them', () 
 
 test('a request that cannot be encoded fails by itself, and others go on', () => {
   const { calls, send } = queues();
-  const broken = call('/a', 'reconfig', { request: { curConfigId: 5 } as never });
+  const broken = call('/a', 'setACL', { request: { path: '/a', acl: 5, version: -1 } as never });
   calls.add(broken);
   calls.add(write('/b'));
 

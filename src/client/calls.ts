@@ -16,6 +16,7 @@ import {
   xidMax,
   ZkError,
 } from '../protocol/index.ts';
+import { olderWords, type ServerVersion } from './server-version.ts';
 import { resetBytes } from './watches.ts';
 
 export interface Call<N extends OpName = OpName> {
@@ -37,6 +38,8 @@ export interface Call<N extends OpName = OpName> {
   xid: number;
   sentMs: number;
   settled: boolean;
+  /** The op that was sent in place of `op`, where the server does not know that one. */
+  said?: OpName;
 }
 
 export class Calls {
@@ -75,33 +78,46 @@ export class Calls {
     this.#waiting.push(call);
   }
 
-  /** Encodes what may go now. Returns whether anything did. */
-  send(writer: Writer, nowMs: number, requestBytesMax: number): boolean {
+  /** Encodes what may go now, as far as this server can be asked it. Returns whether anything did. */
+  send(writer: Writer, nowMs: number, requestBytesMax: number, version: ServerVersion): boolean {
     const waiting = this.#waiting;
     let sent = false;
     let taken = 0;
     while (taken < waiting.length && this.inFlight < this.#inFlightMax) {
-      const call = waiting[taken++]!;
+      let call = waiting[taken]!;
       if (call.settled) {
+        taken += 1;
         this.#givenUp -= 1;
-      } else if (this.#encode(call, writer, requestBytesMax)) {
+        continue;
+      }
+      const step = version.step(call, this.inFlight);
+      if (step === 'wait') break;
+      if (step === 'send' || step === 'sendOlder' || step === 'refuse') taken += 1;
+      else call = step; // a question that goes first
+      if (step === 'refuse') {
+        settle(call, version.refusal(call));
+      } else if (this.#encode(call, writer, requestBytesMax, step === 'sendOlder')) {
         call.sentMs = nowMs;
         this.#inFlight.push(call);
         sent = true;
+      } else {
+        version.notSent(call);
       }
     }
     if (taken > 0) this.#waiting = taken === waiting.length ? [] : waiting.slice(taken);
     return sent;
   }
 
-  #encode(call: Call, writer: Writer, requestBytesMax: number): boolean {
-    const { code, request }: Op = ops[call.op];
+  #encode(call: Call, writer: Writer, requestBytesMax: number, inOlderWords: boolean): boolean {
+    const words = inOlderWords ? olderWords(call) : call;
+    if (inOlderWords) call.said = words.op;
+    const { code, request }: Op = ops[words.op];
     const start = writer.beginFrame();
     call.xid = this.#nextXid();
     writer.int(call.xid);
     writer.int(code);
     try {
-      request.write(writer, call.request);
+      request.write(writer, words.request);
     } catch (error) {
       writer.truncate(start);
       settle(call, error); // its own fault alone: those behind it must still go
@@ -125,7 +141,7 @@ export class Calls {
   }
 
   /** Takes a reply for the call at the head. Returns when that call was sent. */
-  reply(xid: number, err: number, reader: Reader): number {
+  reply(xid: number, err: number, reader: Reader, version: ServerVersion): number {
     const call = this.#inFlight[this.#head];
     if (call === undefined)
       throw new ProtocolError(`a reply with xid ${xid}, and nothing was asked`);
@@ -134,17 +150,19 @@ export class Calls {
         `a reply with xid ${xid}, out of turn: ${call.xid} (${call.op}) is next`,
       );
     }
-    const { response: type }: Op = ops[call.op];
+    const { response: type }: Op = ops[call.said ?? call.op];
     let response: ResponseOf<OpName> | undefined;
     if (err === 0) {
       response = type.read(reader) as ResponseOf<OpName>;
       reader.finish();
     } // else: a failed multiRead, for one, brings an empty list along, which nobody needs
     this.#dropHead();
+    const isUnknownOp = version.answered(call, err);
     call.onReply?.(err, response);
     if (!call.settled) {
       call.settled = true;
       if (err === 0) call.resolve(response as ResponseOf<OpName>);
+      else if (isUnknownOp) fail(call, version.refusal(call));
       else fail(call, new ZkError(errorCodeOf(err), describe(call, err)));
     }
     return call.sentMs;

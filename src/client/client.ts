@@ -30,6 +30,7 @@ import {
 } from './arguments.ts';
 import type { AuthInfo } from './auth.ts';
 import { type CallOptions, Core } from './core.ts';
+import { countByWalking, statOfCreated } from './fallbacks.ts';
 import {
   type Created,
   type CreateInput,
@@ -276,8 +277,16 @@ export class Client extends EventEmitter<ClientEvents> {
     checkOptions('create', options, createTable);
     const part = createPart(path, data, options, this.#toServer);
     if (options.parents) return createWithParents(this, path, data, options);
-    const response = await this.#core.call(part.op, part.request as never, path, options);
-    return { path: this.#core.toClient(response.path), stat: response.stat as StatView };
+    let zxid = 0n;
+    const response = await this.#core.call(part.op, part.request as never, path, options, () => {
+      zxid = this.#core.session.lastZxid;
+    });
+    const made = this.#core.toClient(response.path);
+    // Servers of 3.4 answer a create with the path alone.
+    const stat =
+      (response.stat as StatView | undefined) ??
+      (await statOfCreated(this, made, zxid, part.request, options));
+    return { path: made, stat };
   }
 
   /**
@@ -475,7 +484,12 @@ export class Client extends EventEmitter<ClientEvents> {
     checkOptions('countDescendants', options, callTable);
     checkPath(path);
     const request = { path: this.#core.toServer(path) };
-    return (await this.#core.call('getAllChildrenNumber', request, path, options)).totalNumber;
+    try {
+      return (await this.#core.call('getAllChildrenNumber', request, path, options)).totalNumber;
+    } catch (error) {
+      if (!isZkError(error, 'UNIMPLEMENTED')) throw error;
+      return countByWalking(this, path, options);
+    }
   }
 
   /** Who the server takes us for (3.7 and later). */
@@ -547,9 +561,15 @@ export class Client extends EventEmitter<ClientEvents> {
     const full = this.#core.toServer(path);
     const kind = mode === 'persistent' ? 'persistent' : 'recursive';
     const request = { path: full, mode: addWatchModes[mode] };
-    await this.#core.call('addWatch', request, path, options, (err) => {
-      if (err === 0) this.#core.watches.add(kind, full, listener);
-    });
+    try {
+      await this.#core.call('addWatch', request, path, options, (err) => {
+        if (err === 0) this.#core.watches.add(kind, full, listener);
+      });
+    } catch (error) {
+      if (!isZkError(error, 'UNIMPLEMENTED')) throw error;
+      const recursive = kind === 'recursive';
+      await this.#core.emulatedWatch({ path, recursive, listener, known: undefined }, options);
+    }
   }
 
   /** Takes watches away: of one kind or any, of one listener or all. NO_WATCHER when there is none. */

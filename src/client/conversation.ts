@@ -30,8 +30,15 @@ import type { Calls } from './calls.ts';
 import { hostText } from './connection-string.ts';
 import { refusals } from './refusals.ts';
 import type { SeenZxid } from './seen-zxid.ts';
+import { type OldServers, ServerVersion } from './server-version.ts';
 import type { Transport } from './transport.ts';
-import type { Listener, WatchEvent, Watches } from './watches.ts';
+import {
+  type Listener,
+  oneShotKinds,
+  serverKinds,
+  type WatchEvent,
+  type Watches,
+} from './watches.ts';
 
 export interface ConversationOptions {
   readonly calls: Calls;
@@ -40,6 +47,7 @@ export interface ConversationOptions {
   readonly clock: Clock;
   readonly timeoutMs: number;
   readonly requestBytesMax: number;
+  readonly oldServers: OldServers;
   /** Something that left at `sentMs` was answered: told once for all that left together. */
   readonly onAnswered: (sentMs: number) => void;
   /** Looks at the clock, unless it was just read: a session that may be over ends now, before anyone is told. */
@@ -63,6 +71,7 @@ const reconnectMs = 100;
 
 export class Conversation {
   readonly transport: Transport;
+  readonly version: ServerVersion;
   readonly #options: ConversationOptions;
   readonly #reader = new Reader();
   readonly #authReplies: Deferred<void>[] = [];
@@ -89,6 +98,10 @@ export class Conversation {
     this.#options = options;
     this.#heardMs = options.clock.nowMs();
     this.#sentMs = this.#heardMs;
+    const { host, address } = transport.endpoint;
+    this.version = new ServerVersion(`${address}:${host.port}`, options.oldServers, (op) =>
+      transport.close(new Error(`${hostText(host)} does not know ${op}; connecting again`)),
+    );
     transport.onHeard = () => {
       this.#heardMs = options.clock.nowMs();
       this.#answered = 0;
@@ -108,7 +121,12 @@ export class Conversation {
     }
     const { seen, watches, requestBytesMax } = this.#options;
     seen.beginSetting();
-    for (const request of watches.requests(seen.toldZxid, requestBytesMax)) {
+    const { lacksPersistentWatches } = this.version;
+    for (const request of watches.requests(
+      seen.toldZxid,
+      requestBytesMax,
+      lacksPersistentWatches ? oneShotKinds : serverKinds,
+    )) {
       this.#setWatches(request);
     }
     if (this.#setting.length === 0) seen.endSetting();
@@ -131,8 +149,10 @@ export class Conversation {
       const { calls, clock, requestBytesMax, checkClock } = this.#options;
       const nowMs = clock.nowMs();
       checkClock(nowMs); // time may have passed in the tick: nothing leaves in a session that may be over
-      if (this.#isOver) return;
-      if (calls.send(this.transport.writer, nowMs, requestBytesMax)) this.#sentMs = nowMs;
+      // What waits goes with the next connection: in flight on a closed one its outcome would be unknown.
+      if (this.#isOver || this.transport.isOver) return;
+      if (calls.send(this.transport.writer, nowMs, requestBytesMax, this.version))
+        this.#sentMs = nowMs;
       this.transport.flush();
       const { inFlight } = calls;
       const isBrisk = inFlight <= awakeInFlightMax || this.#answered >= inFlight * awakeShareMin;
@@ -175,7 +195,7 @@ export class Conversation {
     const { calls } = this.#options;
     let sentMs = Number.NEGATIVE_INFINITY;
     if (xid > 0) {
-      sentMs = calls.reply(xid, err, reader);
+      sentMs = calls.reply(xid, err, reader, this.version);
       this.#answered += 1;
     } else if (xid === specialXids.ping) sentMs = this.#pingsSentMs.shift() ?? sentMs;
     else if (xid === specialXids.auth) this.#authReplied(err);
@@ -206,8 +226,8 @@ export class Conversation {
 
   #setWatches(request: SetWatches2): void {
     this.#setting.push(request);
-    const hasPersistent =
-      request.persistentWatches.length + request.persistentRecursiveWatches.length > 0;
+    const hasPersistent = isPersistent(request);
+    if (hasPersistent) this.version.settingWatches();
     // 3.5 has only the older op, which is enough for the older kinds.
     const { code } = hasPersistent ? ops.setWatches2 : ops.setWatches;
     this.#write(specialXids.setWatches, code, () =>
@@ -218,6 +238,7 @@ export class Conversation {
   /** One that an overloaded server refuses is asked for again: else its listeners would be deaf on this link. */
   #watchesSet(err: number): void {
     const request = this.#setting.shift();
+    if (request !== undefined && isPersistent(request)) this.version.watchesSet(err);
     if (request !== undefined && refusalErrs.has(err)) {
       this.#refused.push(request);
       if (this.#refusalTimer === undefined) {
@@ -300,4 +321,9 @@ export class Conversation {
     }
     this.#schedule();
   }
+}
+
+/** Servers before 3.6 do not know how to set these again. */
+function isPersistent(request: SetWatches2): boolean {
+  return request.persistentWatches.length + request.persistentRecursiveWatches.length > 0;
 }

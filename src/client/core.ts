@@ -18,7 +18,10 @@ import { checkLimits } from './arguments.ts';
 import type { AuthInfo } from './auth.ts';
 import { type Call, mayChange } from './calls.ts';
 import { isTraced, traceConnect, traceRequest } from './diagnostics.ts';
+import type { EmulatedWatch } from './emulated-watch.ts';
+import { EmulatedWatches, type EmulateOptions, kindOf } from './emulated-watches.ts';
 import type { Settings } from './options.ts';
+import { OldServers } from './server-version.ts';
 import { type CloseResult, Session } from './session.ts';
 import type { SessionState } from './session-state.ts';
 import { type Listener, type WatchEvent, Watches } from './watches.ts';
@@ -37,9 +40,11 @@ export interface CoreHooks {
 }
 
 export class Core {
-  readonly watches = new Watches();
+  readonly watches = new Watches((...removed) => this.#emulated.stop(...removed));
   readonly settings: Settings;
   readonly #hooks: CoreHooks;
+  readonly #oldServers = new OldServers();
+  readonly #emulated = new EmulatedWatches(this);
   readonly #auth: AuthInfo[];
   /** Listeners inside the client: called in the order of the link, not after what runs now. */
   readonly #direct = new WeakSet<Listener>();
@@ -170,6 +175,27 @@ export class Core {
     }
   }
 
+  /** Inside the client, and so told at once. */
+  isDirect(listener: Listener): boolean {
+    return this.#direct.has(listener);
+  }
+
+  /** Keeps up a persistent watch where the server has none. It ends when its listener is removed. */
+  emulateWatch(options: EmulateOptions): EmulatedWatch {
+    return this.#emulated.start(options);
+  }
+
+  /** As `emulateWatch`, and waits until it is set. */
+  emulatedWatch(options: EmulateOptions, limits: CallOptions): Promise<void> {
+    return this.#emulated.started(options, limits);
+  }
+
+  stopEmulating(full: string, recursive: boolean, listener: Listener): void {
+    const kind = kindOf(recursive);
+    this.watches.remove(kind, full, listener);
+    this.#emulated.stop(kind, full, listener); // where its session took the listener along
+  }
+
   onLinked(heard: (sameSession: boolean) => void): () => void {
     this.#linked.add(heard);
     return () => this.#linked.delete(heard);
@@ -194,7 +220,8 @@ export class Core {
   #newSession(): Session {
     const isFirst = this.#sessions === 0;
     this.#sessions += 1;
-    const { identity, ...fresh } = this.settings.session;
+    const { identity, ...rest } = this.settings.session;
+    const fresh = { ...rest, oldServers: this.#oldServers };
     return new Session(
       isFirst ? { ...fresh, identity } : fresh,
       {
@@ -215,6 +242,7 @@ export class Core {
       // A server without a quorum hands out ids of its own: behind it the real session is a new one.
       const before = 'identity' in previous ? previous.identity.sessionId : undefined;
       const isNew = before !== state.identity.sessionId;
+      if (this.#session.lacksPersistentWatches) this.#emulated.takeOver();
       for (const heard of this.#linked) heard(!isNew);
       this.#hooks.onState(state, previous);
       if (isNew) this.#hooks.onSession(isFirst);
@@ -223,6 +251,7 @@ export class Core {
     const hasEnded =
       state.name === 'expired' || state.name === 'authFailed' || state.name === 'closed';
     if (hasEnded) {
+      this.#emulated.sessionEnded();
       this.tell(this.watches.takeAll(), { type: 'none', path: '', zxid: null });
       for (const heard of this.#ended) heard();
     }

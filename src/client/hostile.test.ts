@@ -9,6 +9,7 @@ import {
   eventTypes,
   specialXids,
   WatcherEvent,
+  wireOf,
   ZkError,
 } from '../protocol/index.ts';
 import { ManualClock } from '../support/index.ts';
@@ -259,7 +260,13 @@ test('a result of another op than was asked for is no answer to it', async () =>
   const deleted = Buffer.from('000000020000000000', 'hex');
   const noChildren = Buffer.from('00000008000000000000000000', 'hex');
   const server = await serve({
-    asked: (say, xid) => say(reply(xid, 0, Buffer.concat([xid === 1 ? deleted : noChildren, end]))),
+    // The first request looks for /zookeeper/config, as the client's first create does.
+    asked: (say, xid) =>
+      say(
+        xid === 1
+          ? reply(xid, wireOf('NO_NODE'))
+          : reply(xid, 0, Buffer.concat([xid === 2 ? deleted : noChildren, end])),
+      ),
   });
   const it = client(server.address);
 

@@ -60,5 +60,5 @@ export type { CloseResult } from './session.ts';
 export type { Identity, SessionState } from './session-state.ts';
 export type { DeleteProgress, Walked, WalkOptions } from './subtree.ts';
 export type { TlsOptions } from './transport.ts';
-export { type Change, type WatchOptions, WatchOverflowError, WatchStream } from './watch-stream.ts';
-export type { Listener, WatchEvent } from './watches.ts';
+export { type WatchOptions, WatchStream } from './watch-stream.ts';
+export { type Change, type Listener, type WatchEvent, WatchOverflowError } from './watches.ts';

@@ -68,6 +68,14 @@ export class KnownNodes {
     this.#before = undefined;
   }
 
+  /** What was known when the last whole look ended, for who goes on from there; undefined before the first. */
+  takeNodes(): ReadonlyMap<string, Known> | undefined {
+    if (this.#before !== undefined) this.#undo(this.#before);
+    const nodes = this.#hasLooked ? new Map(this.#nodes) : undefined;
+    this.clear();
+    return nodes;
+  }
+
   happened(type: MissedType, path: string, zxid: bigint | null): void {
     const node = this.#nodes.get(path);
     if (node !== undefined && type !== 'created' && this.#before?.has(path) === false) {

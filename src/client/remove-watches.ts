@@ -12,7 +12,7 @@ import {
 import { ArgumentError } from '../support/index.ts';
 import type { Call } from './calls.ts';
 import type { CallOptions, Core } from './core.ts';
-import type { Listener, WatchKind } from './watches.ts';
+import { type Listener, serverKinds, type WatchKind } from './watches.ts';
 
 export interface RemoveOptions extends CallOptions {
   /** Any kind unless said. */
@@ -26,9 +26,17 @@ export interface RemoveOptions extends CallOptions {
 const kindsOf: Record<WatcherType, readonly WatchKind[]> = {
   children: ['child'],
   data: ['data', 'exist'],
-  any: ['data', 'exist', 'child', 'persistent', 'recursive'],
+  any: serverKinds,
   persistent: ['persistent'],
   persistentRecursive: ['recursive'],
+};
+/** Those of them that no server keeps. */
+const emulatedKindsOf: Record<WatcherType, readonly WatchKind[]> = {
+  children: [],
+  data: [],
+  any: ['emulatedPersistent', 'emulatedRecursive'],
+  persistent: ['emulatedPersistent'],
+  persistentRecursive: ['emulatedRecursive'],
 };
 
 const marshallingError = wireOf('MARSHALLING_ERROR');
@@ -41,6 +49,8 @@ const removedEvent: Record<WatchKind, EventType> = {
   child: 'childWatchRemoved',
   persistent: 'persistentWatchRemoved',
   recursive: 'persistentWatchRemoved',
+  emulatedPersistent: 'persistentWatchRemoved',
+  emulatedRecursive: 'persistentWatchRemoved',
 };
 
 interface Removal {
@@ -60,14 +70,18 @@ export async function removeWatches(
   if (!Object.hasOwn(kindsOf, kind)) {
     throw new ArgumentError('kind', `one of ${Object.keys(kindsOf).join(', ')} is wanted`);
   }
-  const removal = { core, path, full: core.toServer(path), wanted: kindsOf[kind], listener };
-  if (kindsThere(removal).length === 0) throw noWatcher(path);
+  const place = { core, path, full: core.toServer(path), listener };
+  const removal = { ...place, wanted: kindsOf[kind] };
+  // Those that are there now: one that comes meanwhile stays.
+  const emulated = listenersThere({ ...place, wanted: emulatedKindsOf[kind] });
+  const isNone = () => emulated.length === 0 && kindsThere(removal).length === 0;
+  if (isNone()) throw noWatcher(path);
   try {
     if (isContested(removal)) {
       await allAnswered(removal, options);
-      if (kindsThere(removal).length === 0) throw noWatcher(path); // it fired meanwhile
+      if (isNone()) throw noWatcher(path); // it fired meanwhile
     }
-    const types = goingTypes(removal);
+    const types = kindsThere(removal).length === 0 ? [] : goingTypes(removal);
     const isAsked = (one: WatchKind) => types.some((type) => kindsOf[type].includes(one));
     forget(removal, (one) => !isAsked(one));
     // All in one breath: a watch that is asked for in between would go with the rest.
@@ -77,6 +91,7 @@ export async function removeWatches(
     if (!local) throw error;
     forget(removal);
   }
+  for (const [one, watcher] of emulated) forget({ ...place, wanted: [one], listener: watcher });
 }
 
 function noWatcher(path: string): ZkError {
@@ -88,6 +103,14 @@ function kindsThere({ core, full, wanted, listener }: Removal): WatchKind[] {
   return wanted.filter((one) => {
     const listeners = core.watches.listeners(one, full);
     return listener === undefined ? listeners.size > 0 : listeners.has(listener);
+  });
+}
+
+function listenersThere(removal: Removal): (readonly [WatchKind, Listener])[] {
+  const { core, full, listener } = removal;
+  return kindsThere(removal).flatMap((one) => {
+    const all = listener === undefined ? [...core.watches.listeners(one, full)] : [listener];
+    return all.map((each) => [one, each] as const);
   });
 }
 
@@ -164,12 +187,15 @@ async function drop(removal: Removal, type: WatcherType, options: CallOptions): 
   const request = { path: full, type: watcherTypes[type] };
   // 3.8 has no words for the kinds that stay. It goes on telling of them, and nobody listens.
   const isNew = type === 'persistent' || type === 'persistentRecursive';
+  const forgetThese = () => forget(removal, (one) => kindsOf[type].includes(one));
   try {
     await core.call('removeWatches', request, path, options, (err) => {
-      if (err !== 0 && !(isNew && err === marshallingError)) return;
-      forget(removal, (one) => kindsOf[type].includes(one));
+      if (err === 0 || (isNew && err === marshallingError)) forgetThese();
     });
   } catch (error) {
-    if (!isNew || !isZkError(error, 'MARSHALLING_ERROR')) throw error;
+    if (isNew && isZkError(error, 'MARSHALLING_ERROR')) return;
+    // 3.4 cannot take a watch away at all.
+    if (!isZkError(error, 'UNIMPLEMENTED')) throw error;
+    forgetThese();
   }
 }

@@ -16,6 +16,10 @@ export class SeenZxid {
     return this.#toldZxid ?? this.zxid;
   }
 
+  get isSetting(): boolean {
+    return this.#toldZxid !== undefined;
+  }
+
   /** Watches are set again: until all are, the replies run ahead of what they tell. */
   beginSetting(): void {
     this.#toldZxid = this.toldZxid;

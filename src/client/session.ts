@@ -26,6 +26,7 @@ import { hello, negotiate, type Patience } from './handshake.ts';
 import { ReadWriteSearch } from './read-write-search.ts';
 import type { SavingTime } from './saving-wait.ts';
 import { SeenZxid } from './seen-zxid.ts';
+import type { OldServers } from './server-version.ts';
 import {
   type Identity,
   isFinal,
@@ -70,7 +71,7 @@ export interface SessionHooks {
 
 export class Session {
   readonly watches: Watches;
-  readonly #options: SessionOptions;
+  readonly #options: SessionOptions & { readonly oldServers: OldServers };
   readonly #hooks: SessionHooks;
   readonly #clock: Clock;
   readonly #logger: Logger;
@@ -108,7 +109,12 @@ export class Session {
    */
   #isLinkProven = false;
 
-  constructor(options: SessionOptions, hooks: SessionHooks, watches: Watches, auth: AuthInfo[]) {
+  constructor(
+    options: SessionOptions & { readonly oldServers: OldServers },
+    hooks: SessionHooks,
+    watches: Watches,
+    auth: AuthInfo[],
+  ) {
     this.#options = options;
     this.#hooks = hooks;
     this.#clock = options.clock;
@@ -157,6 +163,16 @@ export class Session {
 
   get endpoint(): string | undefined {
     return this.#conversation && hostText(this.#conversation.transport.endpoint.host);
+  }
+
+  /** Whether the server that has us is known to have no persistent watches. */
+  get lacksPersistentWatches(): boolean {
+    return this.#conversation?.version.lacksPersistentWatches ?? false;
+  }
+
+  /** A new connection's server is still telling what happened while there was none. */
+  get isCatchingUp(): boolean {
+    return this.#seen.isSetting;
   }
 
   get localAddress(): string | undefined {
@@ -345,6 +361,7 @@ export class Session {
       clock: this.#clock,
       timeoutMs: response.timeOut,
       requestBytesMax: this.#options.requestBytesMax,
+      oldServers: this.#options.oldServers,
       onAnswered: (answeredMs) => this.#answered(answeredMs),
       checkClock: (nowMs) => this.#checkClock(nowMs),
       onAuthRefused: (cause) => this.#move({ type: 'authRefused', cause }),

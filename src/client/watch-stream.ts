@@ -17,10 +17,18 @@ import { childOf, isZkError, type StatView, wireOf, ZkError } from '../protocol/
 import { Backoff, type Deferred, deferred, onAbort, unbounded } from '../support/index.ts';
 import type { Client } from './client.ts';
 import type { Core } from './core.ts';
+import type { EmulatedWatch } from './emulated-watch.ts';
 import { KnownNodes } from './known-nodes.ts';
 import { refusals } from './refusals.ts';
 import { removeWatches } from './remove-watches.ts';
-import type { Listener, WatchEvent } from './watches.ts';
+import {
+  type Change,
+  type Listener,
+  tooManyNodes,
+  type WatchEvent,
+  WatchOverflowError,
+  watchedNodesMax,
+} from './watches.ts';
 
 export interface WatchOptions {
   /** All nodes below too. Then `childrenChanged` is never told: the children themselves are. */
@@ -31,21 +39,6 @@ export interface WatchOptions {
   readonly bufferMax?: number;
   /** Nodes that a recursive watch may span. 1,000,000. */
   readonly nodesMax?: number;
-}
-
-export interface Change {
-  readonly type: 'created' | 'deleted' | 'dataChanged' | 'childrenChanged';
-  readonly path: string;
-  /** The transaction, where it is known: a deletion that was missed has none, nor have live events before 3.9. */
-  readonly zxid: bigint | null;
-  /** Found by comparing after a gap, and not told by the server as it happened. */
-  readonly late: boolean;
-}
-
-/** The reader or the tree was too much for the limits that were set. */
-export class WatchOverflowError extends Error {
-  override readonly name = 'WatchOverflowError';
-  readonly code = 'WATCH_OVERFLOW';
 }
 
 /** Nodes that are looked at at once. */
@@ -75,6 +68,8 @@ export class WatchStream implements AsyncIterableIterator<Change> {
   #epoch = 0;
   #nextEpoch = deferred();
   #isArmed = false;
+  /** In place of the server's watch and of all looks, where the server has no persistent watches. */
+  #emulated: EmulatedWatch | undefined;
   /** Looks that were refused, since the last that was not. */
   #refused = 0;
   /** Looks whose answer broke the link, since the last that did not: a list that fits no frame, say. */
@@ -91,7 +86,7 @@ export class WatchStream implements AsyncIterableIterator<Change> {
     this.#options = {
       recursive: options.recursive ?? false,
       bufferMax: options.bufferMax ?? 10_000,
-      nodesMax: options.nodesMax ?? 1_000_000,
+      nodesMax: options.nodesMax ?? watchedNodesMax,
     };
     this.#known = new KnownNodes(this.#options.recursive);
     this.#signal = options.signal;
@@ -193,6 +188,10 @@ export class WatchStream implements AsyncIterableIterator<Change> {
   #removeWatch(): void {
     const full = this.#core.toServer(this.path);
     const kind = this.#options.recursive ? 'recursive' : 'persistent';
+    if (this.#emulated !== undefined) {
+      this.#core.stopEmulating(full, this.#options.recursive, this.#listener);
+      return;
+    }
     if (!this.#core.watches.listeners(kind, full).has(this.#listener)) return;
     if (this.#client.state.name !== 'connected') {
       this.#core.watches.remove(kind, full, this.#listener);
@@ -221,6 +220,7 @@ export class WatchStream implements AsyncIterableIterator<Change> {
           this.#release();
         }
       } catch (error) {
+        if (isZkError(error, 'UNIMPLEMENTED')) return this.#emulate();
         if (isZkError(error, ...refusals) && ++this.#refused <= refusalsMax) {
           if (epoch === this.#epoch) await this.#rest();
           continue;
@@ -252,9 +252,33 @@ export class WatchStream implements AsyncIterableIterator<Change> {
     return settings.renew && !isClosed && name !== 'closed' && name !== 'authFailed';
   }
 
+  /** From now on one-shot watches tell of the changes, and of what was missed until now. */
+  #emulate(): void {
+    const { recursive } = this.#options;
+    const known = this.#known.takeNodes();
+    this.#held = undefined;
+    // Where a newer server has kept it so far.
+    const kind = recursive ? 'recursive' : 'persistent';
+    this.#core.watches.remove(kind, this.#core.toServer(this.path), this.#listener);
+    this.#emulated = this.#core.emulateWatch({
+      path: this.path,
+      recursive,
+      nodesMax: this.#options.nodesMax,
+      listener: this.#listener,
+      known,
+      onChange: (change) => this.#push(change),
+      onFailed: (error) => this.#finish({ error }),
+    });
+    this.#emulated.ready.then(() => this.#ready.resolve()).catch(() => {}); // it was told why
+  }
+
   #linked(sameSession: boolean): void {
+    if (this.#emulated !== undefined) {
+      if (!sameSession) this.#emulate();
+      return;
+    }
     this.#epoch += 1;
-    if (!sameSession) this.#isArmed = false;
+    if (!sameSession || this.#core.session.lacksPersistentWatches) this.#isArmed = false;
     // A new session has been told nothing yet, so nothing is known to be older than the gap.
     this.#toldZxid = sameSession ? this.#core.session.lastZxid : 0n;
     if (this.#known.hasLooked) this.#held ??= [];
@@ -288,6 +312,7 @@ export class WatchStream implements AsyncIterableIterator<Change> {
       return;
     }
     if (
+      this.#emulated !== undefined ||
       !(
         type === 'created' ||
         type === 'deleted' ||
@@ -374,8 +399,7 @@ export class WatchStream implements AsyncIterableIterator<Change> {
   #checkSize(): void {
     const { nodesMax, bufferMax } = this.#options;
     if (this.#known.size > nodesMax) {
-      const why = `more than ${nodesMax} nodes; watch less of the tree, or set nodesMax`;
-      this.#finish({ error: new WatchOverflowError(`watch ${this.path}: ${why}`) });
+      this.#finish({ error: tooManyNodes({ path: this.path, nodesMax }) });
     } else if ((this.#held?.length ?? 0) > bufferMax) {
       const why = `more than ${bufferMax} changes while the tree was looked at; set bufferMax`;
       this.#finish({ error: new WatchOverflowError(`watch ${this.path}: ${why}`) });

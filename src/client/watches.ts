@@ -20,9 +20,31 @@ export interface WatchEvent {
   readonly zxid: bigint | null;
 }
 
-export type Listener = (event: WatchEvent) => void;
+/** A change that a watch stream tells of. */
+export interface Change {
+  readonly type: 'created' | 'deleted' | 'dataChanged' | 'childrenChanged';
+  readonly path: string;
+  /** The transaction, where it is known: a deletion that was missed has none, nor have live events before 3.9. */
+  readonly zxid: bigint | null;
+  /** Found by comparing after a gap, and not told by the server as it happened. */
+  readonly late: boolean;
+}
 
-export type WatchKind = 'data' | 'exist' | 'child' | 'persistent' | 'recursive';
+/** The reader or the tree was too much for the limits that were set. */
+export class WatchOverflowError extends Error {
+  override readonly name = 'WatchOverflowError';
+  readonly code = 'WATCH_OVERFLOW';
+}
+
+export function tooManyNodes({ path, nodesMax }: { path: string; nodesMax: number }): Error {
+  const why = `more than ${nodesMax} nodes; watch less of the tree, or set nodesMax`;
+  return new WatchOverflowError(`watch ${path}: ${why}`);
+}
+
+/** How many nodes a recursive watch may span by default, where the client has to know them all. */
+export const watchedNodesMax = 1_000_000;
+
+export type Listener = (event: WatchEvent) => void;
 
 /** What a request that sets watches again takes beside them: its header, the zxid, the length of each list. */
 const aroundBytes = 8 + 8 + 5 * 4;
@@ -37,9 +59,17 @@ export function resetBytes(path: string): number {
   return aroundBytes + watchBytes(path);
 }
 
-const kinds: readonly WatchKind[] = ['data', 'exist', 'child', 'persistent', 'recursive'];
 /** Kinds of which a server forgets the watch as it fires. */
-const oneShot: readonly WatchKind[] = ['data', 'exist', 'child'];
+export const oneShotKinds = ['data', 'exist', 'child'] as const;
+/** Kinds that stay, on servers of 3.6 and later. */
+const persistentKinds = ['persistent', 'recursive'] as const;
+/** What a server holds, and is told of again on a new connection. */
+export const serverKinds = [...oneShotKinds, ...persistentKinds] as const;
+/** The kinds that stay where no server keeps them: no event is for them, `EmulatedWatch` tells them. */
+const emulatedKinds = ['emulatedPersistent', 'emulatedRecursive'] as const;
+const watchKinds = [...serverKinds, ...emulatedKinds] as const;
+export type WatchKind = (typeof watchKinds)[number];
+type ServerKind = (typeof serverKinds)[number];
 
 /** Which kinds hear of what happened to the very node they watch. */
 const heardBy: Partial<Record<EventType, readonly WatchKind[]>> = {
@@ -50,16 +80,25 @@ const heardBy: Partial<Record<EventType, readonly WatchKind[]>> = {
 };
 
 export class Watches {
+  readonly #onRemoved: (kind: WatchKind, path: string, listener: Listener) => void;
   readonly #byKind: Record<WatchKind, Map<string, Set<Listener>>> = {
     data: new Map(),
     exist: new Map(),
     child: new Map(),
     persistent: new Map(),
     recursive: new Map(),
+    emulatedPersistent: new Map(),
+    emulatedRecursive: new Map(),
   };
 
+  /** `onRemoved`: a listener was taken away by name, and not by an event or with its session. */
+  constructor(onRemoved: (kind: WatchKind, path: string, listener: Listener) => void = () => {}) {
+    this.#onRemoved = onRemoved;
+  }
+
+  /** Those that a server holds. */
   get size(): number {
-    return kinds.reduce((sum, kind) => sum + this.#byKind[kind].size, 0);
+    return serverKinds.reduce((sum, kind) => sum + this.#byKind[kind].size, 0);
   }
 
   add(kind: WatchKind, path: string, listener: Listener): void {
@@ -85,7 +124,17 @@ export class Watches {
       listener === undefined ? [...listeners] : listeners.has(listener) ? [listener] : [];
     for (const one of gone) listeners.delete(one);
     if (listeners.size === 0) this.#byKind[kind].delete(path);
+    for (const one of gone) this.#onRemoved(kind, path, one);
     return gone;
+  }
+
+  /** The watches that stay on the server: kind, path and listener of each. */
+  persistent(): (readonly [(typeof persistentKinds)[number], string, Listener])[] {
+    return persistentKinds.flatMap((kind) =>
+      [...this.#byKind[kind]].flatMap(([path, listeners]) =>
+        [...listeners].map((listener) => [kind, path, listener] as const),
+      ),
+    );
   }
 
   /** Every listener, once, that this event is for. Those of one-shot watches are let go of. */
@@ -93,7 +142,7 @@ export class Watches {
     const found = new Set<Listener>();
     for (const kind of heardBy[type] ?? []) {
       for (const listener of this.#byKind[kind].get(path) ?? []) found.add(listener);
-      if (oneShot.includes(kind)) this.#byKind[kind].delete(path);
+      if ((oneShotKinds as readonly WatchKind[]).includes(kind)) this.#byKind[kind].delete(path);
     }
     // The recursive kind hears of nodes below it, and never of a change in a list of children.
     const isBelow = path.startsWith('/') && type !== 'childrenChanged' && type !== 'none';
@@ -108,7 +157,7 @@ export class Watches {
   /** Every listener there is, once; all are let go of. */
   takeAll(): Set<Listener> {
     const found = new Set<Listener>();
-    for (const kind of kinds) {
+    for (const kind of watchKinds) {
       for (const listeners of this.#byKind[kind].values()) {
         for (const listener of listeners) found.add(listener);
       }
@@ -122,7 +171,11 @@ export class Watches {
    * takes: one that is too long would be refused, on every new link, for ever (ZOOKEEPER-706). A path
    * that fits none has no watch: `Calls` refuses to set it.
    */
-  *requests(relativeZxid: bigint, requestBytesMax: number): Generator<SetWatches2> {
+  *requests(
+    relativeZxid: bigint,
+    requestBytesMax: number,
+    kinds: readonly ServerKind[] = serverKinds,
+  ): Generator<SetWatches2> {
     const bytesMax = Math.min(setWatchesBytesMax, requestBytesMax - aroundBytes);
     let chunk = emptyChunk(relativeZxid);
     let bytes = 0;

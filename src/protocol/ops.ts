@@ -1,6 +1,6 @@
 /**
  * Every op of 3.9.5 (ZooDefs.OpCode) with its number, what is asked and what is answered. `writes`:
- * it takes a zxid and goes to the log.
+ * it takes a zxid and goes to the log. `since`: the release that brought it.
  */
 
 import type { Infer, Type } from '../jute/index.ts';
@@ -49,41 +49,43 @@ export interface Op {
   readonly request: Type<unknown>;
   readonly response: Type<unknown>;
   readonly writes: boolean;
+  /** The first release that knows it: 3.`since`. Those of the 3.4 line and before have 4. */
+  readonly since: number;
 }
 
 // biome-ignore format: a table is read down its columns
 export const ops = {
-  create:               { code: 1,   request: CreateRequest,               response: PathResponse,                 writes: true  },
-  delete:               { code: 2,   request: DeleteRequest,               response: Empty,                        writes: true  },
-  exists:               { code: 3,   request: ExistsRequest,               response: StatResponse,                 writes: false },
-  getData:              { code: 4,   request: GetDataRequest,              response: GetDataResponse,              writes: false },
-  setData:              { code: 5,   request: SetDataRequest,              response: StatResponse,                 writes: true  },
-  getACL:               { code: 6,   request: GetACLRequest,               response: GetACLResponse,               writes: false },
-  setACL:               { code: 7,   request: SetACLRequest,               response: StatResponse,                 writes: true  },
-  getChildren:          { code: 8,   request: GetChildrenRequest,          response: GetChildrenResponse,          writes: false },
-  sync:                 { code: 9,   request: SyncRequest,                 response: PathResponse,                 writes: false },
-  ping:                 { code: 11,  request: Empty,                       response: Empty,                        writes: false },
-  getChildren2:         { code: 12,  request: GetChildren2Request,         response: GetChildren2Response,         writes: false },
-  check:                { code: 13,  request: CheckVersionRequest,         response: Empty,                        writes: true  },
-  multi:                { code: 14,  request: MultiRequest,                response: MultiResponse,                writes: true  },
-  create2:              { code: 15,  request: CreateRequest,               response: Create2Response,              writes: true  },
-  reconfig:             { code: 16,  request: ReconfigRequest,             response: GetDataResponse,              writes: true  },
-  checkWatches:         { code: 17,  request: CheckWatchesRequest,         response: Empty,                        writes: false },
-  removeWatches:        { code: 18,  request: RemoveWatchesRequest,        response: Empty,                        writes: false },
-  createContainer:      { code: 19,  request: CreateRequest,               response: Create2Response,              writes: true  },
-  deleteContainer:      { code: 20,  request: DeleteContainerRequest,      response: Empty,                        writes: true  },
-  createTTL:            { code: 21,  request: CreateTTLRequest,            response: Create2Response,              writes: true  },
-  multiRead:            { code: 22,  request: MultiRequest,                response: MultiResponse,                writes: false },
-  auth:                 { code: 100, request: AuthPacket,                  response: Empty,                        writes: false },
-  setWatches:           { code: 101, request: SetWatches,                  response: Empty,                        writes: false },
-  sasl:                 { code: 102, request: GetSASLRequest,              response: SetSASLResponse,              writes: false },
-  getEphemerals:        { code: 103, request: GetEphemeralsRequest,        response: GetEphemeralsResponse,        writes: false },
-  getAllChildrenNumber: { code: 104, request: GetAllChildrenNumberRequest, response: GetAllChildrenNumberResponse, writes: false },
-  setWatches2:          { code: 105, request: SetWatches2,                 response: Empty,                        writes: false },
-  addWatch:             { code: 106, request: AddWatchRequest,             response: ErrorResponse,                writes: false },
-  whoAmI:               { code: 107, request: Empty,                       response: WhoAmIResponse,               writes: false },
-  createSession:        { code: -10, request: Empty,                       response: Empty,                        writes: true  },
-  closeSession:         { code: -11, request: Empty,                       response: Empty,                        writes: true  },
+  create:               { code: 1,   request: CreateRequest,               response: PathResponse,                 writes: true,  since: 4 },
+  delete:               { code: 2,   request: DeleteRequest,               response: Empty,                        writes: true,  since: 4 },
+  exists:               { code: 3,   request: ExistsRequest,               response: StatResponse,                 writes: false, since: 4 },
+  getData:              { code: 4,   request: GetDataRequest,              response: GetDataResponse,              writes: false, since: 4 },
+  setData:              { code: 5,   request: SetDataRequest,              response: StatResponse,                 writes: true,  since: 4 },
+  getACL:               { code: 6,   request: GetACLRequest,               response: GetACLResponse,               writes: false, since: 4 },
+  setACL:               { code: 7,   request: SetACLRequest,               response: StatResponse,                 writes: true,  since: 4 },
+  getChildren:          { code: 8,   request: GetChildrenRequest,          response: GetChildrenResponse,          writes: false, since: 4 },
+  sync:                 { code: 9,   request: SyncRequest,                 response: PathResponse,                 writes: false, since: 4 },
+  ping:                 { code: 11,  request: Empty,                       response: Empty,                        writes: false, since: 4 },
+  getChildren2:         { code: 12,  request: GetChildren2Request,         response: GetChildren2Response,         writes: false, since: 4 },
+  check:                { code: 13,  request: CheckVersionRequest,         response: Empty,                        writes: true,  since: 4 },
+  multi:                { code: 14,  request: MultiRequest,                response: MultiResponse,                writes: true,  since: 4 },
+  create2:              { code: 15,  request: CreateRequest,               response: Create2Response,              writes: true,  since: 5 },
+  reconfig:             { code: 16,  request: ReconfigRequest,             response: GetDataResponse,              writes: true,  since: 5 },
+  checkWatches:         { code: 17,  request: CheckWatchesRequest,         response: Empty,                        writes: false, since: 5 },
+  removeWatches:        { code: 18,  request: RemoveWatchesRequest,        response: Empty,                        writes: false, since: 5 },
+  createContainer:      { code: 19,  request: CreateRequest,               response: Create2Response,              writes: true,  since: 5 },
+  deleteContainer:      { code: 20,  request: DeleteContainerRequest,      response: Empty,                        writes: true,  since: 5 },
+  createTTL:            { code: 21,  request: CreateTTLRequest,            response: Create2Response,              writes: true,  since: 5 },
+  multiRead:            { code: 22,  request: MultiRequest,                response: MultiResponse,                writes: false, since: 6 },
+  auth:                 { code: 100, request: AuthPacket,                  response: Empty,                        writes: false, since: 4 },
+  setWatches:           { code: 101, request: SetWatches,                  response: Empty,                        writes: false, since: 4 },
+  sasl:                 { code: 102, request: GetSASLRequest,              response: SetSASLResponse,              writes: false, since: 4 },
+  getEphemerals:        { code: 103, request: GetEphemeralsRequest,        response: GetEphemeralsResponse,        writes: false, since: 6 },
+  getAllChildrenNumber: { code: 104, request: GetAllChildrenNumberRequest, response: GetAllChildrenNumberResponse, writes: false, since: 6 },
+  setWatches2:          { code: 105, request: SetWatches2,                 response: Empty,                        writes: false, since: 6 },
+  addWatch:             { code: 106, request: AddWatchRequest,             response: ErrorResponse,                writes: false, since: 6 },
+  whoAmI:               { code: 107, request: Empty,                       response: WhoAmIResponse,               writes: false, since: 7 },
+  createSession:        { code: -10, request: Empty,                       response: Empty,                        writes: true,  since: 4 },
+  closeSession:         { code: -11, request: Empty,                       response: Empty,                        writes: true,  since: 4 },
 } as const satisfies Record<string, Op>;
 
 export type OpName = keyof typeof ops;

@@ -496,8 +496,11 @@ describe('as with Apache', () => {
   });
 
   test('readonlymode.enabled=true puts isro on the whitelist, and does nothing else', () => {
-    expect(told('readonlymode.enabled=true').fourLetterWords).toBe('srvr,isro');
-    expect(told('readonlymode.enabled=false').fourLetterWords).toBe('srvr');
+    const words = (enabled: boolean) =>
+      told(`4lw.commands.whitelist=srvr\nreadonlymode.enabled=${enabled}`).fourLetterWords;
+
+    expect(words(true)).toBe('srvr,isro');
+    expect(words(false)).toBe('srvr');
   });
 
   test('nio.sessionlessCnxnTimeout is how long a connection may take to ask for a session', () => {

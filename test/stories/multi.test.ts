@@ -6,7 +6,7 @@ import { startZk } from '../zk.ts';
 const answersAsCreate = /^3\.([56]\.|8\.0)/;
 
 test('all of a multi happens, in one transaction, and each op has its result', async () => {
-  await using zk = await startZk();
+  await using zk = await startZk({ since: '3.5', what: 'containers and TTLs' });
   const client = await zk.connect();
   await client.create('/old');
   await client.create('/data', 'x');
@@ -86,7 +86,7 @@ test('an empty multi is done at once', async () => {
 });
 
 test('several reads go in one request, each with a result of its own', async () => {
-  await using zk = await startZk({ since: '3.6' });
+  await using zk = await startZk({ since: '3.6', what: 'multiRead' });
   const client = await zk.connect();
   await client.create('/a', 'x');
   await client.create('/a/b');

@@ -186,7 +186,7 @@ test.each(Object.entries({ ...waits, ...signalled }))(
   '%s: begun without a link, and called off',
   limit,
   async (_, prepare) => {
-    await using zk = await startZk({ since: '3.6' });
+    await using zk = await startZk({ since: '3.6', what: 'getEphemerals' });
     const [client, witness] = [await zk.connect(), await zk.witness()];
     const wait = await prepare(client, witness);
     const abort = new AbortController();
@@ -210,7 +210,7 @@ test.each(Object.entries(waits))(
   '%s: begun without a link, and its time is over',
   limit,
   async (_, prepare) => {
-    await using zk = await startZk({ since: '3.6' });
+    await using zk = await startZk({ since: '3.6', what: 'getEphemerals' });
     const [client, witness] = [await zk.connect(), await zk.witness()];
     const wait = await prepare(client, witness);
     await lose(zk, client);
@@ -223,7 +223,7 @@ test.each(Object.entries({ ...waits, ...signalled }))(
   '%s: called off when the link was lost meanwhile',
   limit,
   async (_, prepare) => {
-    await using zk = await startZk({ since: '3.6' });
+    await using zk = await startZk({ since: '3.6', what: 'getEphemerals' });
     const [client, witness] = [await zk.connect(), await zk.witness()];
     const wait = await prepare(client, witness);
     const abort = new AbortController();

@@ -85,7 +85,7 @@ async function answered(client: Client): Promise<void> {
 }
 
 test.each(Object.entries(recipes))('%s, without a link', limit, async (_, open) => {
-  await using zk = await startZk({ since: '3.6' });
+  await using zk = await startZk({ since: '3.6', what: 'getEphemerals' });
   const client = await zk.connect();
   await client.create('/c');
   const listeners = client.listenerCount('state');
@@ -106,7 +106,7 @@ test.each(Object.entries(recipes))('%s, without a link', limit, async (_, open) 
 });
 
 test.each(Object.entries(recipes))('%s, while its client is closed', limit, async (_, open) => {
-  await using zk = await startZk({ since: '3.6' });
+  await using zk = await startZk({ since: '3.6', what: 'getEphemerals' });
   const client = await zk.connect();
   await client.create('/c');
   const recipe = await open(client);

@@ -151,7 +151,7 @@ test('the first session is told of too, to whoever listens from the start', asyn
 });
 
 test('another client takes a session over by its identity, and the first one loses it', async () => {
-  await using zk = await startZk({ since: '3.6' });
+  await using zk = await startZk({ since: '3.6', what: 'getEphemerals' });
   const first = await zk.connect();
   await first.create('/mine', '', { mode: 'ephemeral' });
   const identity = first.identity!;

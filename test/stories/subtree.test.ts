@@ -135,7 +135,7 @@ test('below a chroot, a node named zookeeper goes like any other', async () => {
 });
 
 test("what stands below the server's own nodes goes when it is named, and these themselves do not", async () => {
-  await using zk = await startZk();
+  await using zk = await startZk({ since: '3.5', what: '/zookeeper/config' });
   await using client = await connect(zk.link.address);
   const quota = `/zookeeper/quota${zk.address.slice(zk.address.indexOf('/'))}`;
   await client.create(`${quota}/a`, '', { parents: true });

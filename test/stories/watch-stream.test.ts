@@ -9,7 +9,7 @@ import {
 } from '../../src/client/index.ts';
 import { ops } from '../../src/protocol/index.ts';
 import { ManualClock } from '../../src/support/index.ts';
-import { isBefore, reached, startZk, type Zk } from '../zk.ts';
+import { isBefore, persistentWatches, reached, startZk, type Zk } from '../zk.ts';
 
 /** Reads so many changes. */
 async function take(stream: WatchStream, count: number): Promise<Change[]> {
@@ -33,7 +33,7 @@ async function away(zk: Zk, client: Client, work: () => Promise<unknown>): Promi
 }
 
 test('a loop over a watch hears of every change of its node', async () => {
-  await using zk = await startZk({ since: '3.6' });
+  await using zk = await startZk(persistentWatches);
   const [client, writer] = [await zk.connect(), await zk.witness()];
   await using stream = client.watch('/a');
   await stream.ready;
@@ -57,7 +57,7 @@ test('a loop over a watch hears of every change of its node', async () => {
 });
 
 test('a break out of the loop takes the watch away, here and on the server', async () => {
-  await using zk = await startZk({ since: '3.6' });
+  await using zk = await startZk(persistentWatches);
   const client = await zk.connect();
   const stream = client.watch('/', { recursive: true });
   await stream.ready;
@@ -77,7 +77,7 @@ test('a break out of the loop takes the watch away, here and on the server', asy
 });
 
 test('what happens while the link is away is told once, in order, when it is back', async () => {
-  await using zk = await startZk({ since: '3.6' });
+  await using zk = await startZk();
   const [client, writer] = [await zk.connect(), await zk.witness()];
   for (const path of ['/changed', '/gone', '/gone/child', '/again', '/again/child', '/quiet']) {
     await writer.create(path, '0');
@@ -127,7 +127,7 @@ test('what happens while the link is away is told once, in order, when it is bac
 });
 
 test('a reconnect without a change tells nothing', async () => {
-  await using zk = await startZk({ since: '3.6' });
+  await using zk = await startZk();
   const [client, writer] = [await zk.connect(), await zk.witness()];
   await writer.create('/a');
   await using stream = client.watch('/', { recursive: true });
@@ -149,7 +149,7 @@ test('a reconnect without a change tells nothing', async () => {
 });
 
 test('a node deleted and made again with the same version is another node', async () => {
-  await using zk = await startZk({ since: '3.6' });
+  await using zk = await startZk();
   const [client, writer] = [await zk.connect(), await zk.witness()];
   await writer.create('/a', 'same');
   await using stream = client.watch('/a');
@@ -164,7 +164,7 @@ test('a node deleted and made again with the same version is another node', asyn
 });
 
 test('a watch of one node tells of children that changed while the link was away', async () => {
-  await using zk = await startZk({ since: '3.6' });
+  await using zk = await startZk();
   const [client, writer] = [await zk.connect(), await zk.witness()];
   await writer.create('/a');
   await using stream = client.watch('/a');
@@ -176,7 +176,7 @@ test('a watch of one node tells of children that changed while the link was away
 });
 
 test('with renew, a stream goes on through the end of its session', async () => {
-  await using zk = await startZk({ since: '3.6' });
+  await using zk = await startZk();
   const [client, writer] = [await zk.connect({ renew: true }), await zk.witness()];
   await writer.create('/a');
   await client.create('/mine', '', { mode: 'ephemeral' });
@@ -201,7 +201,7 @@ test('with renew, a stream goes on through the end of its session', async () => 
 });
 
 test('what a new session tells together with the reply that sets the watch is not lost', async () => {
-  await using zk = await startZk({ since: '3.6' });
+  await using zk = await startZk(persistentWatches);
   const [client, writer] = [await zk.connect({ renew: true }), await zk.witness()];
   await using stream = client.watch('/', { recursive: true });
   await stream.ready;
@@ -209,7 +209,7 @@ test('what a new session tells together with the reply that sets the watch is no
   zk.link.onFrame = ({ direction, bytes }) => {
     if (direction === 'toServer' && bytes.readInt32BE(4) === ops.addWatch.code) {
       zk.link.pause('toClient');
-      made = client.create('/a'); // right behind it, so that its event follows the reply
+      made = writer.create('/a'); // right behind it, so that its event follows the reply
     }
     return 'pass';
   };
@@ -224,7 +224,7 @@ test('what a new session tells together with the reply that sets the watch is no
 });
 
 test('links that break in the middle of looking around tell nothing twice and leave nothing out', async () => {
-  await using zk = await startZk({ since: '3.6' });
+  await using zk = await startZk();
   const [client, writer] = [await zk.connect({ readRetries: 100 }), await zk.witness()];
   for (let i = 0; i < 100; i++) await writer.create(`/n-${i}`);
   await using stream = client.watch('/', { recursive: true });
@@ -256,7 +256,7 @@ test('links that break in the middle of looking around tell nothing twice and le
 });
 
 test('a node that can be seen no more is not told to be gone', async () => {
-  await using zk = await startZk({ since: '3.6' });
+  await using zk = await startZk();
   const [client, owner] = [
     await zk.connect(),
     await zk.witness({ auth: [{ scheme: 'digest', auth: 'me:secret' }] }),
@@ -277,7 +277,7 @@ test('a node that can be seen no more is not told to be gone', async () => {
 });
 
 test('a reader that is too slow is told so, and the watch is let go of', async () => {
-  await using zk = await startZk({ since: '3.6' });
+  await using zk = await startZk();
   const client = await zk.connect();
   const stream = client.watch('/', { recursive: true, bufferMax: 10 });
   await stream.ready;
@@ -296,7 +296,7 @@ test('a reader that is too slow is told so, and the watch is let go of', async (
 });
 
 test('a tree too large to watch is refused', async () => {
-  await using zk = await startZk({ since: '3.6' });
+  await using zk = await startZk();
   const client = await zk.connect();
   for (let i = 0; i < 20; i++) await client.create(`/${i}`);
 
@@ -307,7 +307,7 @@ test('a tree too large to watch is refused', async () => {
 });
 
 test('one node is watched however many children it has; a tree with a list that fits no frame is refused', async () => {
-  await using zk = await startZk({ since: '3.6' });
+  await using zk = await startZk(persistentWatches);
   const writer = await zk.witness();
   await writer.create('/wide');
   const names = Array.from({ length: 100 }, (_, i) => `/wide/${'n'.repeat(50)}${i}`);
@@ -333,7 +333,7 @@ test('one node is watched however many children it has; a tree with a list that 
 });
 
 test('a signal ends the stream with its reason, and nothing is left of it', async () => {
-  await using zk = await startZk({ since: '3.6' });
+  await using zk = await startZk();
   const client = await zk.connect();
   const abort = new AbortController();
   const stream = client.watch('/', { signal: abort.signal });
@@ -350,7 +350,7 @@ test('a signal ends the stream with its reason, and nothing is left of it', asyn
 });
 
 test('closing the client ends the loop; an expired session fails it', async () => {
-  await using zk = await startZk({ since: '3.6' });
+  await using zk = await startZk();
   const [closes, expires] = [await zk.connect(), await zk.connect()];
   const streams = [closes.watch('/'), expires.watch('/')];
   await Promise.all(streams.map(({ ready }) => ready));
@@ -365,7 +365,7 @@ test('closing the client ends the loop; an expired session fails it', async () =
 });
 
 test('closing the client between two sessions ends the loop too', async () => {
-  await using zk = await startZk({ since: '3.6' });
+  await using zk = await startZk();
   const client = await zk.connect({ renew: true });
   const stream = client.watch('/');
   await stream.ready;
@@ -383,7 +383,7 @@ test('closing the client between two sessions ends the loop too', async () => {
 });
 
 test('a stream may begin before there is a server', async () => {
-  await using zk = await startZk({ since: '3.6' });
+  await using zk = await startZk();
   zk.link.refuse();
   await using client = new Client(zk.address);
   await using stream = client.watch('/a');
@@ -397,7 +397,7 @@ test('a stream may begin before there is a server', async () => {
 });
 
 test('several streams of one node each hear of all, and one that ends leaves the others be', async () => {
-  await using zk = await startZk({ since: '3.6' });
+  await using zk = await startZk();
   const client = await zk.connect();
   const [one, other] = [client.watch('/a'), client.watch('/a')];
   await Promise.all([one.ready, other.ready]);
@@ -413,7 +413,7 @@ test('several streams of one node each hear of all, and one that ends leaves the
 });
 
 test('a stream that begins as another of the same node ends hears of all', async () => {
-  await using zk = await startZk({ since: '3.6' });
+  await using zk = await startZk(persistentWatches);
   const client = await zk.connect();
   const one = client.watch('/', { recursive: true });
   await one.ready;
@@ -428,7 +428,7 @@ test('a stream that begins as another of the same node ends hears of all', async
 });
 
 test('a stream waits for answers longer than a call may', async () => {
-  await using zk = await startZk({ since: '3.6' });
+  await using zk = await startZk();
   const clock = new ManualClock();
   const client = await zk.connect({ clock, requestTimeoutMs: 500 });
   zk.link.pause('toClient');

@@ -1,7 +1,7 @@
 import { expect, test, vi } from 'vitest';
 import type { Client, WatchEvent } from '../../src/client/index.ts';
 import { ops, specialXids } from '../../src/protocol/index.ts';
-import { isBefore, reached, startZk, type Zk } from '../zk.ts';
+import { isBefore, persistentWatches, reached, startZk, type Zk } from '../zk.ts';
 
 /** Whether events carry the transaction that caused them, as 3.9 says it. */
 const saysZxid = (zk: Zk) => !isBefore(zk.version, '3.9');
@@ -103,7 +103,7 @@ test('a writer hears of its own change before its write is done', async () => {
 });
 
 test('a persistent watch hears of every change of its node and its children', async () => {
-  await using zk = await startZk({ since: '3.6' });
+  await using zk = await startZk(persistentWatches);
   const [client, writer] = [await zk.connect(), await zk.witness()];
   const heard = recorder();
   await client.addWatch('/a', 'persistent', heard.listener);
@@ -126,7 +126,7 @@ test('a persistent watch hears of every change of its node and its children', as
 });
 
 test('a recursive watch hears of every change at and below its node, and of no list of children', async () => {
-  await using zk = await startZk({ since: '3.6' });
+  await using zk = await startZk(persistentWatches);
   const [client, writer] = [await zk.connect(), await zk.witness()];
   const heard = recorder();
   await client.addWatch('/a', 'persistentRecursive', heard.listener);
@@ -142,7 +142,7 @@ test('a recursive watch hears of every change at and below its node, and of no l
 });
 
 test('the events of a multi come before its reply, in their order', async () => {
-  await using zk = await startZk({ since: '3.6' });
+  await using zk = await startZk(persistentWatches);
   const client = await zk.connect();
   const heard = recorder();
   await client.addWatch('/', 'persistentRecursive', heard.listener);
@@ -178,7 +178,7 @@ test('watches are taken away by kind and by listener, and then hear nothing', as
 });
 
 test('all watches of a node can go at once, of every kind', async () => {
-  await using zk = await startZk({ since: '3.6' });
+  await using zk = await startZk();
   const client = await zk.connect();
   await client.create('/a');
   const heard = recorder();
@@ -200,7 +200,7 @@ test('all watches of a node can go at once, of every kind', async () => {
 });
 
 test('one kind of a node goes by itself, while the others stay', async () => {
-  await using zk = await startZk({ since: '3.6' });
+  await using zk = await startZk(persistentWatches);
   const client = await zk.connect();
   await client.create('/a');
   const [persistent, recursive, data] = [recorder(), recorder(), recorder()];
@@ -220,7 +220,7 @@ test('one kind of a node goes by itself, while the others stay', async () => {
 });
 
 test('a watch that is asked for before another of its path goes is heard all the same', async () => {
-  await using zk = await startZk({ since: '3.6' });
+  await using zk = await startZk();
   const client = await zk.connect();
   await client.create('/a');
   const [going, data, child, persistent] = [recorder(), recorder(), recorder(), recorder()];
@@ -243,7 +243,7 @@ test('a watch that is asked for before another of its path goes is heard all the
 });
 
 test('a watch that is asked for after all others of its path were to go stays', async () => {
-  await using zk = await startZk({ since: '3.6' });
+  await using zk = await startZk();
   const client = await zk.connect();
   await client.create('/a');
   const [going, data, persistent] = [recorder(), recorder(), recorder()];
@@ -264,7 +264,7 @@ test('a watch that is asked for after all others of its path were to go stays', 
 });
 
 test('a removal that was given up after it left takes the watch away when its reply comes', async () => {
-  await using zk = await startZk();
+  await using zk = await startZk({ since: '3.5', what: 'removeWatches' });
   const [client, writer] = [await zk.connect(), await zk.witness()];
   await client.create('/a');
   const heard = recorder();
@@ -288,7 +288,7 @@ test('a removal that was given up after it left takes the watch away when its re
 });
 
 test('without a link, watches are forgotten here when that is asked for', async () => {
-  await using zk = await startZk({ since: '3.6' });
+  await using zk = await startZk();
   const client = await zk.connect();
   await client.create('/a');
   const heard = recorder();
@@ -305,7 +305,7 @@ test('without a link, watches are forgotten here when that is asked for', async 
 });
 
 test('after a reconnect all watches are there again, and one-shot ones tell of what they missed', async () => {
-  await using zk = await startZk({ since: '3.6' });
+  await using zk = await startZk(persistentWatches);
   const [client, writer] = [await zk.connect(), await zk.witness()];
   for (const path of ['/changed', '/deleted', '/parent', '/quiet']) await client.create(path);
   const heard = recorder();
@@ -370,7 +370,7 @@ test('a link that breaks between two requests that set watches again costs no ev
 });
 
 test('100,000 watches survive a reconnect', { timeout: 60_000 }, async () => {
-  await using zk = await startZk({ since: '3.6' });
+  await using zk = await startZk(persistentWatches);
   const [client, writer] = [await zk.connect({ sessionTimeoutMs: 20_000 }), await zk.witness()];
   const heard = recorder();
   const long = 'x'.repeat(60);
@@ -402,7 +402,7 @@ test('100,000 watches survive a reconnect', { timeout: 60_000 }, async () => {
 });
 
 test('what a listener throws is its own affair', async () => {
-  await using zk = await startZk({ since: '3.6' });
+  await using zk = await startZk();
   const client = await zk.connect();
   const thrown: unknown[] = [];
   const catcher = vi.fn((error: unknown) => thrown.push(error));
