@@ -112,6 +112,15 @@ export async function startZk({ since = '3.4', what }: Needs = {}): Promise<Zk> 
   };
 }
 
+/** The ephemeral nodes of a client's session; servers before 3.6 cannot be asked for them. */
+export async function ephemeralsOf(client: Client, prefix = '/'): Promise<string[]> {
+  const found: string[] = [];
+  for await (const { path, stat } of client.walk('/')) {
+    if (stat.ephemeralOwner === client.sessionId && path.startsWith(prefix)) found.push(path);
+  }
+  return found;
+}
+
 /** The next state of this name, or the present one. */
 export function reached(client: Client, name: Client['state']['name']): Promise<void> {
   return new Promise((resolve) => {

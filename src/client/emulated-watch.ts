@@ -32,7 +32,8 @@ export interface EmulatedWatchOptions {
   readonly recursive: boolean;
   /** What the caller knows already: differences from it are told. Without it the first look tells nothing. */
   readonly known?: ReadonlyMap<string, KnownNode> | undefined;
-  readonly onChange: (change: Change) => void;
+  /** `latestZxid`: of a deletion, the last transaction that it can have been, where that is known. */
+  readonly onChange: (change: Change, latestZxid: bigint | null) => void;
   readonly nodesMax: number;
   /** It can't go on. */
   readonly onFailed: (error: unknown) => void;
@@ -239,7 +240,7 @@ export class EmulatedWatch {
   #seen(path: string, { czxid, mzxid, pzxid, version, cversion }: StatView, what: number): void {
     let node = this.#nodes.get(path);
     if (node !== undefined && node.czxid !== null && node.czxid !== czxid) {
-      this.#gone(path, what);
+      this.#gone(path, what, czxid - 1n);
       node = undefined;
       this.#look(path, stat | children | (what & late)); // its watches went with the old one
     }
@@ -269,7 +270,7 @@ export class EmulatedWatch {
   }
 
   /** With all that was below it, deepest first, as it must have been deleted. */
-  #gone(path: string, what: number): void {
+  #gone(path: string, what: number, latestZxid: bigint | null = null): void {
     const all = [path];
     for (const one of all) {
       for (const name of this.#names.get(one) ?? []) all.push(childOf(one, name));
@@ -281,12 +282,18 @@ export class EmulatedWatch {
       const full = this.#core.toServer(one);
       this.#core.watches.remove('data', full, this.#listener);
       this.#core.watches.remove('child', full, this.#listener);
-      this.#tell('deleted', one, null, what);
+      this.#tell('deleted', one, null, what, latestZxid);
     }
   }
 
-  #tell(type: Change['type'], path: string, zxid: bigint | null, what: number): void {
-    this.#options.onChange({ type, path, zxid, late: (what & late) !== 0 });
+  #tell(
+    type: Change['type'],
+    path: string,
+    zxid: bigint | null,
+    what: number,
+    latestZxid = zxid,
+  ): void {
+    this.#options.onChange({ type, path, zxid, late: (what & late) !== 0 }, latestZxid);
   }
 
   #addName(path: string): void {

@@ -45,7 +45,9 @@ export class EmulatedWatches {
       recursive,
       known,
       nodesMax: watchedNodesMax,
-      onChange: ({ type, path, zxid }) => core.tell([listener], { type, path, zxid }),
+      // A server tells of a deletion before any answer shows the node that came after it; here only the
+      // zxid says which of the two is newer.
+      onChange: ({ type, path }, zxid) => core.tell([listener], { type, path, zxid }),
       onFailed: () => {
         core.watches.remove(kind, full, listener);
         core.tell([listener], { type: 'persistentWatchRemoved', path, zxid: null });

@@ -139,6 +139,11 @@ export class Transport {
     }
   }
 
+  /** It is closed: nothing that is written now leaves. */
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
   /** Bytes that the kernel has not taken yet. */
   get unsentBytes(): number {
     return this.#socket.writableLength;

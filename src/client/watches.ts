@@ -16,7 +16,10 @@ import {
 export interface WatchEvent {
   readonly type: EventType;
   readonly path: string;
-  /** The transaction that caused it, where the server says so (3.9 and later), else null. */
+  /**
+   * The transaction that caused it, where the server says so (3.9 and later), else null. A persistent
+   * watch on a server before 3.6 finds it out; of a deletion it says the last that it can have been.
+   */
   readonly zxid: bigint | null;
 }
 

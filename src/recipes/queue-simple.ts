@@ -19,7 +19,7 @@ import { bounded, lookUntil } from './bounded-wait.ts';
 import type { WaitOptions } from './deadline.ts';
 import { inOrder } from './line.ts';
 import { simpleQueueTable, waitTable } from './option-tables.ts';
-import { withParents } from './parents.ts';
+import { ensureNode, withParents } from './parents.ts';
 import { QueueError } from './queue-error.ts';
 import { ListRoom } from './queue-list-room.ts';
 import { Receipt } from './receipt.ts';
@@ -161,15 +161,9 @@ export class SimpleQueue {
     await this.close();
   }
 
-  /** So that it can be watched. A container, as Curator makes it. */
+  /** So that it can be watched. */
   async #make(): Promise<void> {
-    const { acl } = this.#options;
-    const create = () =>
-      this.#client.create(this.path, '', { mode: 'container', ...(acl && { acl }) });
-    await withParents(this.#client, this.path, acl, create).catch((error) => {
-      if (isZkError(error) && error.outcomeUnknown) return; // the next look finds out
-      if (!isZkError(error, 'NODE_EXISTS')) throw error;
-    });
+    await ensureNode(this.#client, this.path, this.#options.acl);
   }
 
   async #names(): Promise<string[]> {

@@ -11,7 +11,7 @@ import {
   setRule,
 } from '../../src/align/index.ts';
 import { base, minute, type Run, useAlignWorld } from '../align-world.ts';
-import { startZk } from '../zk.ts';
+import { ephemeralsOf, startZk } from '../zk.ts';
 
 const { partitions, append, start } = useAlignWorld();
 const paths = alignPaths('g');
@@ -275,7 +275,7 @@ test('closing leaves nothing behind but what a restart needs', async () => {
 
   expect(await witness.children(paths.members)).toEqual([]);
   expect(await witness.children(paths.election)).toEqual([]);
-  expect(await a.client.getEphemerals()).toEqual([]);
+  expect(await ephemeralsOf(a.client)).toEqual([]);
   expect((await witness.children(paths.base)).sort()).toEqual([
     'config',
     'cuts',

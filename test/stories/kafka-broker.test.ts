@@ -21,7 +21,7 @@ import {
   RecordingService,
   stateOf,
 } from '../kafka.ts';
-import { startZk } from '../zk.ts';
+import { ephemeralsOf, startZk } from '../zk.ts';
 
 const registration = (id: number) => ({
   version: 5,
@@ -248,7 +248,7 @@ test('closing leaves no watch, no node and no listener', async () => {
   await one.broker.close();
 
   await eventually(() => expect(one.client.load.watches).toBe(0));
-  expect(await one.client.getEphemerals()).toEqual([]);
+  expect(await ephemeralsOf(one.client)).toEqual([]);
   expect(one.client.listenerCount('session')).toBe(0);
   expect(one.client.listenerCount('state')).toBe(0);
   expect(one.broker.state.name).toBe('closed');

@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest';
 import { anyoneId, type Client, permissions } from '../../src/client/index.ts';
 import { Cache, type CacheChange } from '../../src/recipes/index.ts';
-import { reached, startZk, type Zk } from '../zk.ts';
+import { persistentWatches, reached, startZk, type Zk } from '../zk.ts';
 
 async function away(zk: Zk, client: Client, work: () => Promise<unknown>): Promise<void> {
   zk.link.refuse();
@@ -39,7 +39,7 @@ async function take(changes: AsyncIterator<CacheChange>, count: number): Promise
 }
 
 test('a subtree is loaded and follows every change', async () => {
-  await using zk = await startZk();
+  await using zk = await startZk(persistentWatches);
   const [client, writer] = [await zk.connect(), await zk.witness()];
   await writer.create('/app', 'root');
   await writer.create('/app/a', '1');
@@ -175,7 +175,7 @@ test('without renew the cache ends with the session, and what it knew can still 
 });
 
 test('closing it leaves no watch behind and ends every loop', async () => {
-  await using zk = await startZk();
+  await using zk = await startZk(persistentWatches);
   const client = await zk.connect();
   await client.create('/t');
   const cache = new Cache(client, '/t');

@@ -25,7 +25,7 @@ import {
   StaticElection,
   type WaitOptions,
 } from '../../src/recipes/index.ts';
-import { reached, startZk, type Zk } from '../zk.ts';
+import { ephemeralsOf, reached, startZk, type Zk } from '../zk.ts';
 
 type Wait = (options: WaitOptions) => Promise<unknown>;
 
@@ -173,7 +173,7 @@ const limit = { timeout: 5_000 };
 
 /** What the client has on the server. */
 async function holdings(client: Client) {
-  return { watches: client.load.watches, nodes: await client.getEphemerals() };
+  return { watches: client.load.watches, nodes: await ephemeralsOf(client) };
 }
 
 async function lose(zk: Zk, client: Client): Promise<void> {
@@ -186,7 +186,7 @@ test.each(Object.entries({ ...waits, ...signalled }))(
   '%s: begun without a link, and called off',
   limit,
   async (_, prepare) => {
-    await using zk = await startZk({ since: '3.6', what: 'getEphemerals' });
+    await using zk = await startZk();
     const [client, witness] = [await zk.connect(), await zk.witness()];
     const wait = await prepare(client, witness);
     const abort = new AbortController();
@@ -210,7 +210,7 @@ test.each(Object.entries(waits))(
   '%s: begun without a link, and its time is over',
   limit,
   async (_, prepare) => {
-    await using zk = await startZk({ since: '3.6', what: 'getEphemerals' });
+    await using zk = await startZk();
     const [client, witness] = [await zk.connect(), await zk.witness()];
     const wait = await prepare(client, witness);
     await lose(zk, client);
@@ -223,7 +223,7 @@ test.each(Object.entries({ ...waits, ...signalled }))(
   '%s: called off when the link was lost meanwhile',
   limit,
   async (_, prepare) => {
-    await using zk = await startZk({ since: '3.6', what: 'getEphemerals' });
+    await using zk = await startZk();
     const [client, witness] = [await zk.connect(), await zk.witness()];
     const wait = await prepare(client, witness);
     const abort = new AbortController();

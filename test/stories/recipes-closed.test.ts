@@ -21,7 +21,7 @@ import {
   SimpleQueue,
   StaticElection,
 } from '../../src/recipes/index.ts';
-import { reached, startZk } from '../zk.ts';
+import { ephemeralsOf, reached, startZk } from '../zk.ts';
 
 interface Closable {
   readonly ready?: Promise<unknown>;
@@ -85,7 +85,7 @@ async function answered(client: Client): Promise<void> {
 }
 
 test.each(Object.entries(recipes))('%s, without a link', limit, async (_, open) => {
-  await using zk = await startZk({ since: '3.6', what: 'getEphemerals' });
+  await using zk = await startZk();
   const client = await zk.connect();
   await client.create('/c');
   const listeners = client.listenerCount('state');
@@ -102,11 +102,11 @@ test.each(Object.entries(recipes))('%s, without a link', limit, async (_, open) 
 
   expect(client.listenerCount('state')).toBe(listeners);
   expect(client.load.watches).toBe(0);
-  expect(await client.getEphemerals()).toEqual([]);
+  expect(await ephemeralsOf(client)).toEqual([]);
 });
 
 test.each(Object.entries(recipes))('%s, while its client is closed', limit, async (_, open) => {
-  await using zk = await startZk({ since: '3.6', what: 'getEphemerals' });
+  await using zk = await startZk();
   const client = await zk.connect();
   await client.create('/c');
   const recipe = await open(client);

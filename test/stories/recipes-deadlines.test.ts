@@ -13,7 +13,7 @@ import {
   StaticElection,
 } from '../../src/recipes/index.ts';
 import { MovableClock } from '../../src/testing/index.ts';
-import { opCodes } from '../faults.ts';
+import { isOp, opCodes } from '../faults.ts';
 import { startZk, type Zk } from '../zk.ts';
 
 const requestTimeoutMs = 300;
@@ -30,7 +30,7 @@ async function start() {
 function holdReplies(zk: Zk, code: number): Promise<void> {
   return new Promise((resolve) => {
     zk.link.onFrame = ({ index, direction, bytes }) => {
-      if (index === 0 || direction !== 'toServer' || bytes.readInt32BE(4) !== code) return 'pass';
+      if (index === 0 || direction !== 'toServer' || !isOp(bytes, code)) return 'pass';
       zk.link.onFrame = undefined;
       zk.link.pause('toClient');
       resolve();

@@ -3,7 +3,7 @@
 import { expect, test } from 'vitest';
 import { anyoneId, permissions } from '../../src/client/index.ts';
 import { ServiceDiscovery, type ServiceInstance, strategies } from '../../src/recipes/index.ts';
-import { reached, startZk } from '../zk.ts';
+import { ephemeralsOf, reached, startZk } from '../zk.ts';
 
 const ids = (instances: readonly ServiceInstance[]) => instances.map(({ id }) => id);
 
@@ -29,7 +29,7 @@ test('an instance that is registered is found, changed and taken out', async () 
   expect(await mine.unregister('api', 'a')).toBe(true);
   expect(await mine.unregister('api', 'a')).toBe(false);
   expect(await theirs.instance('api', 'a')).toBeNull();
-  expect(await server.getEphemerals('/')).toEqual([]);
+  expect(await ephemeralsOf(server, '/')).toEqual([]);
 });
 
 test('an instance that is registered again before it can be found is not said to be', async () => {
@@ -252,7 +252,7 @@ test('registering that is called off leaves nothing behind', async () => {
 
   await expect(registering).rejects.toThrow('called off');
   expect(discovery.registrations).toEqual([]);
-  await expect.poll(() => client.getEphemerals('/')).toEqual([]);
+  await expect.poll(() => ephemeralsOf(client, '/')).toEqual([]);
   await expect.poll(() => client.load.watches).toBe(0);
 });
 

@@ -155,7 +155,7 @@ test('a monitor tells who provides and who consumes', async () => {
 
   expect(await next()).toBe('down providers 10.0.0.1');
   expect([monitor.providers.length, monitor.consumers.length]).toEqual([0, 1]);
-  expect(problems).toEqual([`/dubbo/${service}/providers/%zz`]);
+  await expect.poll(() => problems).toEqual([`/dubbo/${service}/providers/%zz`]);
   await mine.close();
   expect(client.load.watches).toBe(0);
 });

@@ -8,7 +8,7 @@ import type { Client } from '../../src/client/index.ts';
 import { Election } from '../../src/recipes/election.ts';
 import { type Apart, connectApart } from '../faults.ts';
 import { seeded } from '../random.ts';
-import { startZk, type Zk } from '../zk.ts';
+import { ephemeralsOf, startZk, type Zk } from '../zk.ts';
 
 const seed = Number(process.env.DROVER_SEED ?? 20_261);
 const faults = Number(process.env.DROVER_FAULTS ?? 25);
@@ -165,7 +165,7 @@ test.each([
     await vi.waitFor(async () => {
       for (const { client } of voters) {
         expect(
-          { watches: client.load.watches, nodes: await client.getEphemerals() },
+          { watches: client.load.watches, nodes: await ephemeralsOf(client) },
           where(),
         ).toEqual({
           ...{ watches: 0, nodes: [] },

@@ -10,7 +10,7 @@ import { StaticElection } from '../../src/recipes/static-election.ts';
 import type { Term } from '../../src/recipes/term.ts';
 import { deferred } from '../../src/support/index.ts';
 import { MovableClock } from '../../src/testing/index.ts';
-import { opCodes } from '../faults.ts';
+import { isOp, opCodes } from '../faults.ts';
 import { reached, startZk } from '../zk.ts';
 
 const long = { timeout: 15_000, interval: 10 };
@@ -113,7 +113,7 @@ test('two candidates of one session that both lost their replies do not both lea
   await using zk = await startZk();
   const [client, witness] = [await zk.connect(), await zk.witness()];
   zk.link.onFrame = ({ direction, bytes }) => {
-    const isCreate = direction === 'toServer' && bytes.readInt32BE(4) === 15;
+    const isCreate = direction === 'toServer' && isOp(bytes, opCodes.create);
     if (isCreate) zk.link.pause('toClient');
     return undefined;
   };
@@ -142,7 +142,7 @@ test('a win whose reply was lost is still a win, once', async () => {
   await using zk = await startZk();
   const [client, witness] = [await zk.connect(), await zk.witness()];
   zk.link.onFrame = ({ direction, bytes }) => {
-    const isCreate = direction === 'toServer' && bytes.readInt32BE(4) === 15;
+    const isCreate = direction === 'toServer' && isOp(bytes, opCodes.create);
     if (isCreate) zk.link.pause('toClient');
     return undefined;
   };
@@ -166,7 +166,7 @@ test('a candidate that is called off while its win is on the way leaves no node'
   await using zk = await startZk();
   const [client, witness] = [await zk.connect(), await zk.witness()];
   zk.link.onFrame = ({ direction, bytes }) => {
-    const isCreate = direction === 'toServer' && bytes.readInt32BE(4) === 15;
+    const isCreate = direction === 'toServer' && isOp(bytes, opCodes.create);
     if (isCreate) zk.link.pause('toClient');
     return undefined;
   };
@@ -334,7 +334,7 @@ test('a candidate that has its node and cannot look at it, as links keep breakin
   zk.link.onFrame = ({ index, direction, bytes }) => {
     if (index === 0) return 'pass';
     const isAsked = direction === 'toServer';
-    if (isAsked && bytes.readInt32BE(4) === opCodes.create) isMade = true;
+    if (isAsked && isOp(bytes, opCodes.create)) isMade = true;
     // The reply to the create, and then each look at the node.
     const isCut = isMade && cutsLeft > 0 && (!isAsked || bytes.readInt32BE(4) === opCodes.getData);
     if (!isCut) return 'pass';

@@ -4,7 +4,7 @@ import { Election } from '../../src/recipes/election.ts';
 import { ElectionObserver } from '../../src/recipes/election-observer.ts';
 import type { Term } from '../../src/recipes/term.ts';
 import { MovableClock } from '../../src/testing/index.ts';
-import { reached, startZk } from '../zk.ts';
+import { ephemeralsOf, reached, startZk } from '../zk.ts';
 
 const renewing = { renew: true, sessionTimeoutMs: 4_000 };
 
@@ -56,7 +56,7 @@ function checkHistory(history: readonly Event[]): void {
 }
 
 async function leftBehind(client: Client): Promise<unknown> {
-  return { watches: client.load.watches, nodes: await client.getEphemerals() };
+  return { watches: client.load.watches, nodes: await ephemeralsOf(client) };
 }
 
 test('the first to stand leads; the next in line follows when it goes, with a higher epoch', async () => {

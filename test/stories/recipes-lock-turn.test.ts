@@ -57,7 +57,7 @@ async function lineUp(zk: Zk, waiters: number) {
 }
 
 test('a free lock takes three requests and two ways to the server and back', async () => {
-  await using zk = await startZk();
+  await using zk = await startZk({ since: '3.5', what: 'creates that answer with a Stat' });
   const client = await zk.connect();
   const lock = new Lock(client, path);
   await (await lock.acquire()).release(); // makes the nodes above

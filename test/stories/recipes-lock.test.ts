@@ -413,7 +413,7 @@ test('the node of an old session that is still there holds up its own client too
 });
 
 test('a container that is taken away while we join is made again', async () => {
-  await using zk = await startZk();
+  await using zk = await startZk({ since: '3.5', what: 'containers' });
   const [client, witness] = [await zk.connect(), await zk.witness()];
   const asked: number[] = [];
   let reaped: Promise<void> | undefined;

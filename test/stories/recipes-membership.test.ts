@@ -2,7 +2,7 @@ import { expect, test, vi } from 'vitest';
 import { GroupMember } from '../../src/recipes/group-member.ts';
 import { Membership, type MembershipChange } from '../../src/recipes/membership.ts';
 import { Roster } from '../../src/recipes/roster.ts';
-import { reached, startZk } from '../zk.ts';
+import { ephemeralsOf, reached, startZk } from '../zk.ts';
 
 /** Everything that a loop over changes sees, as text, as it comes. */
 function told(group: AsyncIterable<MembershipChange>): string[] {
@@ -139,7 +139,7 @@ test('closing takes every watch and every node away', async () => {
   await Promise.all(members.map((member) => member.close()));
 
   expect(client.load.watches).toBe(0);
-  expect(await client.getEphemerals()).toEqual([]);
+  expect(await ephemeralsOf(client)).toEqual([]);
 });
 
 test.each(['before it is ready', 'while the link is away'] as const)(

@@ -4,7 +4,7 @@ import { NotificationTopic } from '../../src/recipes/notification.ts';
 import type { Subscription } from '../../src/recipes/notification-subscription.ts';
 import { MovableClock } from '../../src/testing/index.ts';
 import { loseReply, loseRequest, opCodes } from '../faults.ts';
-import { reached, startZk } from '../zk.ts';
+import { ephemeralsOf, reached, startZk } from '../zk.ts';
 
 const { read, write, create, admin } = permissions;
 const noDeletesAcl = [{ perms: read | write | create | admin, id: anyoneId }];
@@ -247,7 +247,7 @@ test('an acknowledgement of a message that is gone says so, and harms nothing', 
     break;
   }
 
-  expect(await client.getEphemerals()).toEqual([]);
+  expect(await ephemeralsOf(client)).toEqual([]);
   expect(client.load.watches).toBe(0);
 });
 

@@ -8,7 +8,7 @@ import type { Client } from '../../src/client/index.ts';
 import { Partitioner } from '../../src/recipes/partitioner.ts';
 import { type Apart, connectApart } from '../faults.ts';
 import { seeded } from '../random.ts';
-import { startZk, type Zk } from '../zk.ts';
+import { ephemeralsOf, startZk, type Zk } from '../zk.ts';
 
 const seed = Number(process.env.DROVER_SEED ?? 20_262);
 const faults = Number(process.env.DROVER_FAULTS ?? 25);
@@ -161,7 +161,7 @@ test.each([
     await Promise.all(workers.map(({ partitioner }) => partitioner?.close()));
     await vi.waitFor(async () => {
       for (const { client } of workers) {
-        const left = { watches: client.load.watches, nodes: await client.getEphemerals() };
+        const left = { watches: client.load.watches, nodes: await ephemeralsOf(client) };
         expect(left, where()).toEqual({ watches: 0, nodes: [] });
       }
     }, 15_000);

@@ -4,7 +4,7 @@ import type { Holding } from '../../src/recipes/holding.ts';
 import { Partitioner, type PartitionerOptions } from '../../src/recipes/partitioner.ts';
 import { MovableClock } from '../../src/testing/index.ts';
 import { opCodes } from '../faults.ts';
-import { reached, startZk } from '../zk.ts';
+import { ephemeralsOf, reached, startZk } from '../zk.ts';
 
 const long = { timeout: 15_000, interval: 20 };
 const shards = ['s0', 's1', 's2', 's3', 's4', 's5'];
@@ -88,7 +88,7 @@ test('members share the shards; one that joins takes its share, and only that mo
   await Promise.all([a, b, c].map(({ run }) => run));
   checkLog(log);
   for (const client of clients) {
-    expect({ watches: client.load.watches, nodes: await client.getEphemerals() }).toEqual({
+    expect({ watches: client.load.watches, nodes: await ephemeralsOf(client) }).toEqual({
       ...{ watches: 0, nodes: [] },
     });
   }
@@ -312,7 +312,7 @@ test('breaking out of the loop leaves the group and lets everything go', async (
 
   for await (const { held } of partitioner) if (held.length === 6) break;
 
-  expect(await client.getEphemerals()).toEqual([]);
+  expect(await ephemeralsOf(client)).toEqual([]);
   expect(client.load.watches).toBe(0);
 });
 
@@ -326,7 +326,7 @@ test('a signal ends the loop with its reason, and lets everything go', async () 
   abort.abort(new Error('enough'));
 
   await expect(worker.run).rejects.toThrow('enough');
-  expect(await client.getEphemerals()).toEqual([]);
+  expect(await ephemeralsOf(client)).toEqual([]);
 });
 
 test('a tree that is deleted under its only member is made again', async () => {
@@ -368,7 +368,7 @@ test('work that fails ends all of it, with its error', async () => {
 
   await expect(run).rejects.toThrow('s2 is broken');
 
-  expect(await client.getEphemerals()).toEqual([]);
+  expect(await ephemeralsOf(client)).toEqual([]);
 });
 
 test.each([

@@ -3,7 +3,7 @@ import { expect, test, vi } from 'vitest';
 import type { Client } from '../../src/client/index.ts';
 import { PersistentNode } from '../../src/recipes/persistent-node.ts';
 import { PersistentWatcher } from '../../src/recipes/persistent-watcher.ts';
-import { loseRequest, opCodes } from '../faults.ts';
+import { isOp, loseRequest, opCodes } from '../faults.ts';
 import { reached, startZk } from '../zk.ts';
 
 const renewing = { renew: true, sessionTimeoutMs: 4_000 };
@@ -106,7 +106,7 @@ test.each(['ephemeral', 'ephemeralSequential'] as const)(
     let isCut = false;
     zk.link.onFrame = ({ direction, bytes }) => {
       const isCreate = direction === 'toServer' && bytes.includes('/p/');
-      if (!isCreate || isCut || bytes.readInt32BE(4) !== 15) return undefined;
+      if (!isCreate || isCut || !isOp(bytes, opCodes.create)) return undefined;
       isCut = true;
       queueMicrotask(() => zk.link.pause('toClient'));
       return 'pass';

@@ -8,7 +8,7 @@ import {
 } from '../../src/recipes/index.ts';
 import { ManualClock } from '../../src/support/index.ts';
 import { failureOf } from '../faults.ts';
-import { startZk, type Zk } from '../zk.ts';
+import { ephemeralsOf, startZk, type Zk } from '../zk.ts';
 
 const layouts = ['buckets', 'curator'] as const;
 
@@ -225,7 +225,7 @@ test.for(layouts)(
       'CLOSED',
     ]);
     await expect.poll(() => client.load.watches).toBe(0);
-    await expect.poll(() => client.getEphemerals('/jobs')).toEqual([]);
+    await expect.poll(() => ephemeralsOf(client, '/jobs')).toEqual([]);
     await theirs.put('b');
     expect(await theirs.size()).toEqual({ waiting: 1, claimed: 0 });
     expect((await failure(mine.tryTake())).code).toBe('CLOSED');

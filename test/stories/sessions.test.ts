@@ -3,7 +3,7 @@ import { expect, test, vi } from 'vitest';
 import { Client, ConnectError, connect } from '../../src/client/index.ts';
 import { Link } from '../../src/testing/index.ts';
 import { freePort } from '../peers/free-port.ts';
-import { reached, startZk } from '../zk.ts';
+import { ephemeralsOf, reached, startZk } from '../zk.ts';
 
 function states(client: Client): string[] {
   const names: string[] = [];
@@ -151,7 +151,7 @@ test('the first session is told of too, to whoever listens from the start', asyn
 });
 
 test('another client takes a session over by its identity, and the first one loses it', async () => {
-  await using zk = await startZk({ since: '3.6', what: 'getEphemerals' });
+  await using zk = await startZk();
   const first = await zk.connect();
   await first.create('/mine', '', { mode: 'ephemeral' });
   const identity = first.identity!;
@@ -162,7 +162,7 @@ test('another client takes a session over by its identity, and the first one los
   await using second = await connect(zk.directAddress, { identity });
 
   expect(second.sessionId).toBe(identity.sessionId);
-  expect(await second.getEphemerals()).toEqual(['/mine']);
+  expect(await ephemeralsOf(second)).toEqual(['/mine']);
 });
 
 test('an identity that no server knows is an expired session, at once', async () => {
