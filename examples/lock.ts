@@ -7,8 +7,8 @@ const zk = await connect(process.env.ZK_SERVERS ?? '127.0.0.1:2181');
 try {
   const work = async (name: string) =>
     new Lock(zk, '/locks/billing', { data: name }).hold(async (lock) => {
-      // Hand `lock.signal` to whatever can be stopped: it aborts when the lock may be somebody else's.
-      lock.signal.throwIfAborted();
+      // Before each side effect: looks at the clock, and throws if another process may have the lock.
+      lock.check();
       console.log(`${name} bills, with token ${lock.fencingToken}`);
     });
   await Promise.all([work('worker-a'), work('worker-b')]);
