@@ -452,6 +452,75 @@ test('after a reconnect the client shows who it is and what it has seen', async 
   });
 });
 
+test('each handshake is taken at its word: timeout and password are those of the last answer', async () => {
+  const clock = new ManualClock();
+  const answers = [
+    { timeOut: 9_000, passwd: Buffer.alloc(16, 7) },
+    { timeOut: 3_000, passwd: Buffer.alloc(16, 8) },
+    { timeOut: 12_000, passwd: Buffer.alloc(16, 9) },
+    { timeOut: 0, sessionId: 0n, passwd: Buffer.alloc(16) },
+  ];
+  const server = await serve({
+    onHello: (peer) => peer.welcome(answers[server.peers.length - 1]),
+    onAsked: (peer, { xid, op }) => op === 'ping' && peer.reply(xid),
+  });
+  const it = await connected(server.address, clock, { sessionTimeoutMs: 9_000 });
+  letGo(server);
+  /** Loses the connection, and waits for the next one. */
+  const reconnect = async () => {
+    const number = server.peers.length;
+    const suspended = nextState(it);
+    server.peers.at(-1)!.socket.destroy();
+    await suspended;
+    const settled = nextState(it);
+    while (server.peers.length === number) {
+      clock.advance(1);
+      await new Promise(setImmediate);
+    }
+    return settled;
+  };
+  const known = [it.identity!.timeoutMs];
+
+  for (let times = 0; times < 2; times++) {
+    expect(await reconnect()).toBe('connected');
+    known.push(it.identity!.timeoutMs);
+    const { timeoutMs } = it.identity!;
+    const peer = server.peers.at(-1)!;
+    clock.advance(timeoutMs / 3 - 2);
+    expect(peer.asked.filter(({ op }) => op === 'ping')).toEqual([]);
+    clock.advance(2);
+    await peer.until('ping');
+    await new Promise(setImmediate);
+  }
+  const last = await reconnect();
+
+  expect(known).toEqual([9_000, 3_000, 12_000]);
+  expect(last).toBe('expired');
+  expect(server.peers.map(({ hello }) => [hello.timeOut, hello.sessionId, hello.passwd])).toEqual([
+    [9_000, 0n, Buffer.alloc(16)],
+    [9_000, 0x10n, Buffer.alloc(16, 7)],
+    [9_000, 0x10n, Buffer.alloc(16, 8)],
+    [9_000, 0x10n, Buffer.alloc(16, 9)],
+  ]);
+});
+
+test.each([true, false, undefined])(
+  'a client says whether it may only read, and takes the answer %s for what the server may',
+  async (answered) => {
+    const server = await serve({
+      onHello: (peer) => peer.welcome({ protocolVersion: 7, readOnly: answered }),
+    });
+    const readOnly = answered === true;
+    const it = client(server.address, { readOnly });
+
+    await it.connected();
+
+    const [{ hello }] = server.peers as [Peer];
+    expect([hello.protocolVersion, hello.readOnly]).toEqual([0, readOnly]);
+    expect(it.state).toMatchObject({ name: 'connected', readOnly });
+  },
+);
+
 test('a server that hands out another session in place of ours has ended ours', async () => {
   const ids = [0x10n, 0x20n, 0x30n];
   const server = await serve({ onHello: (peer) => peer.welcome({ sessionId: ids.shift()! }) });
