@@ -244,6 +244,28 @@ test('an empty container goes once it had a child; a node whose time is over goe
   expect(Object.keys(zk.tree()).sort()).toEqual(['/long', '/unused']);
 });
 
+test('the server itself takes such nodes away where nobody may delete any', async () => {
+  const { zk, client } = await start({ extendedTypesEnabled: true, maxSessionTimeoutMs: 1e9 });
+  await using _ = zk;
+  const lasting = await RawClient.connect(zk.port, { timeOut: 1_000_000 });
+  const sealed = [{ perms: 1, id: anyone }];
+  await lasting.ask('create', node('/sealed'));
+  await lasting.ask('createContainer', node('/sealed/used', 4));
+  await lasting.ask('create', node('/sealed/used/x'));
+  await lasting.ask('delete', { path: '/sealed/used/x', version: -1 });
+  await lasting.ask('createTTL', { ...node('/sealed/brief', 5, sealed), ttl: 30_000n });
+  await lasting.ask('create', node('/sealed/stays'));
+  await lasting.ask('setACL', { path: '/sealed', acl: sealed, version: -1 });
+  client.close();
+
+  expect(await lasting.err('deleteContainer', { path: '/sealed/stays' })).toBe(-102);
+  expect(await lasting.err('deleteContainer', { path: '/sealed/brief' })).toBe(-102);
+  zk.clock.advance(60_001);
+  await lasting.ask('sync', { path: '/' });
+
+  expect(Object.keys(zk.tree()).sort()).toEqual(['/sealed', '/sealed/stays']);
+});
+
 test('how many nodes are below another is counted once for each state of the tree', async () => {
   const { zk, client } = await start();
   await using _ = zk;

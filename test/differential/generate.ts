@@ -43,7 +43,7 @@ export function generate(seed: number, enforceQuota: boolean): Script {
 
 const noBigInts = (_: string, value: unknown) => (typeof value === 'bigint' ? 0 : value);
 
-/** How these ask ACLs is a decision of ours: test/access has a table of it. */
+/** Sent only where every node is open. What they ask of ACLs is in the table of test/access. */
 const openOnly: ReadonlySet<string> = new Set(['deleteContainer', 'setWatches', 'setWatches2']);
 
 /**

@@ -27,7 +27,7 @@ test.skipIf(peer === undefined)(
       jvm: ['-Dzookeeper.forceSync=no', '-Dznode.container.checkIntervalMs=2000000000'],
     });
     const walk = await Walk.start(apache.port);
-    // No client sends a deleteContainer: its answers are a decision of each server.
+    // No client sends a deleteContainer.
     const all = cells().filter(({ op }) => op !== 'deleteContainer');
     const ofSystem = systemCells();
 
