@@ -113,6 +113,39 @@ test('a server whose snapshots are compressed is backed up', async () => {
   expect(String((await there.get('/kept')).data)).toBe('x');
 });
 
+test('the copy of a directory that a server writes to holds all that was acknowledged, every time', async () => {
+  const data = join(dir, 'live');
+  // Small logs and snapshots, and a purge: files come and go under the copy.
+  const autopurge = { retain: 3, intervalMs: 20 };
+  await using server = await startServer({
+    ...{ port: 0, dataDir: data, snapCount: 40, autopurge, preallocBytes: 0 },
+  });
+  await using zk = await connect(server.address);
+  let acknowledged = 0;
+  let isOver = false;
+  const writing = (async () => {
+    for (let i = 0; !isOver; i++) {
+      await Promise.all(
+        Array.from({ length: 10 }, (_, k) => zk.create(`/n${i}-${k}`, 'x'.repeat(200))),
+      );
+      acknowledged += 10;
+    }
+  })();
+
+  for (let copies = 0; copies < 5; copies++) {
+    const before = acknowledged;
+    const place = `${folder}${copies}`;
+    const saved = await runInProcess('', ['backup', place, '--data', data]);
+    expect([saved.code, saved.err]).toEqual([0, expect.stringContaining('up to zxid')]);
+
+    await using copy = await startServer({ port: 0, dataDir: place });
+    await using there = await connect(copy.address);
+    expect((await there.children('/')).length).toBeGreaterThanOrEqual(before);
+  }
+  isOver = true;
+  await writing;
+});
+
 test('what a server would refuse for the sake of a node is not called whole, and no backup is made of it', async () => {
   const files = join(dir, 'kept', 'version-2');
   mkdirSync(files, { recursive: true });

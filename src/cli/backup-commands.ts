@@ -2,7 +2,7 @@
  * `drover backup` and `drover restore`, on an embedded server and on an ensemble alike.
  *
  *   through a client     a tree file; goes back into any server, as new nodes      backup.ts
- *   --data DIR           the files of a server that is stopped: exact, Stats and sessions too
+ *   --data DIR           the files of a server, stopped or running: exact, Stats and sessions too
  *   --admin URL          a snapshot that a running server makes of itself (3.9 and ours): the same
  *
  * The last two make a data directory: `drover serve --data` and `drover ensemble import --from` run it.
@@ -20,6 +20,7 @@ import { CommandError, exitCodes } from './exit-codes.ts';
 import { escaped, foundCode, hex } from './output.ts';
 import { refuseInBrowser } from './places.ts';
 import { readTreeFile } from './tree-file.ts';
+import { Unreadable } from './unreadable.ts';
 
 export async function backup(
   context: Context,
@@ -32,6 +33,12 @@ export async function backup(
   }
   if (options.data !== undefined) return backupFiles(context, place, options);
   if (options.admin !== undefined) return backupByAdmin(context, place, options);
+  if (place === '-') {
+    throw new CommandError(
+      'usage',
+      'backup needs a file: it is written whole or not at all, which - (standard output) cannot be. ./- is a file of that name',
+    );
+  }
   if (existsSync(place) && options.overwrite !== true) {
     throw new CommandError(
       'refused',
@@ -41,21 +48,33 @@ export async function backup(
   const { output, signal } = context;
   const client = await context.client();
   const root = context.path(path ?? '/');
+  const unreadable = new Unreadable(context, options);
   const { nodes, ephemerals, zxid, rounds } = await backupTree(client, {
     root,
     file: place,
     signal,
     withoutAcl: options.acl === false,
+    onUnreadable: unreadable.met,
     onProgress: (round, count) =>
       output.status(() =>
         round === 0 ? `reading: ${count} nodes` : `looking over, ${round}: ${count} nodes`,
       ),
   });
-  if (output.isJson) output.record({ file: place, root, nodes, ephemerals, zxid, rounds });
-  else if (zxid !== null) {
+  if (output.isJson) {
+    output.record({
+      file: place,
+      root,
+      nodes,
+      ephemerals,
+      zxid,
+      rounds,
+      leftOut: unreadable.paths,
+    });
+  }
+  if (!output.isJson && zxid !== null) {
     output.tell(`${nodes} nodes as of zxid ${hex(zxid)} in ${escaped(place)}${noted(ephemerals)}`);
   }
-  if (zxid !== null || options.fuzzy === true) return exitCodes.ok;
+  if (zxid !== null || options.fuzzy === true) return unreadable.exitCode;
   output.tell(
     `${nodes} nodes in ${escaped(place)}, but not of one moment: the tree kept changing through ${rounds} looks; take it at a quieter time, use --admin or --data, or say --fuzzy if that will do`,
   );

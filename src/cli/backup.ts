@@ -24,6 +24,8 @@ export interface BackupOptions {
   readonly file: string;
   readonly signal: AbortSignal;
   readonly withoutAcl?: boolean;
+  /** Called for nodes that may not be read, which are left out then. */
+  readonly onUnreadable?: (path: string) => void;
   readonly roundsMax?: number;
   readonly onProgress?: (round: number, nodes: number) => void;
   /** For tests: between the reading and the first look. */
@@ -127,14 +129,15 @@ class Backup {
 
   /** The tree, and the quotas that belong to it. */
   async *#walk(): AsyncGenerator<{ readonly path: string; readonly stat: StatView }> {
-    const { root, signal } = this.#options;
+    const { root, signal, onUnreadable } = this.#options;
+    const walking = { signal, ...(onUnreadable && { onUnreadable }) };
     const hasServersOwn = this.#client.chroot === '';
-    for await (const node of this.#client.walk(root, { signal })) {
+    for await (const node of this.#client.walk(root, walking)) {
       if (!(hasServersOwn && isServersOwn(node.path))) yield node;
     }
     if (!hasServersOwn || root !== '/') return;
     try {
-      for await (const node of this.#client.walk(quotaRoot, { signal })) {
+      for await (const node of this.#client.walk(quotaRoot, walking)) {
         if (node.path !== quotaRoot) yield node;
       }
     } catch (error) {
@@ -143,9 +146,10 @@ class Backup {
   }
 
   async #read(paths: readonly string[], round: number): Promise<void> {
-    const { root, signal, withoutAcl = false } = this.#options;
+    const { root, signal, withoutAcl = false, onUnreadable } = this.#options;
+    const reading = { signal, withoutAcl, onUnreadable };
     const found = await Promise.all(
-      paths.map((path) => readNode(this.#client, root, path, { signal, withoutAcl })),
+      paths.map((path) => readNode(this.#client, root, path, reading)),
     );
     for (const [i, one] of found.entries()) {
       const path = paths[i]!;

@@ -27,6 +27,7 @@ import {
 import { requestBytesMaxOf } from './target.ts';
 import { joined, type TreeNode } from './tree-node.ts';
 import { refuseMasked, ZkTarget } from './tree-zk.ts';
+import { Unreadable } from './unreadable.ts';
 
 export function cp(
   context: Context,
@@ -53,14 +54,20 @@ async function copyCommand(
   const onConflict = onConflictOf(options, name === 'mirror' ? 'overwrite' : 'fail');
   const withoutAcl = options.acl === false;
   const place = placeOf(context, to);
-  const source = await openSource(context, placeOf(context, from), withoutAcl);
+  const unreadable = new Unreadable(context, options);
+  const source = await openSource(context, placeOf(context, from), {
+    withoutAcl,
+    onUnreadable: unreadable.met,
+  });
   try {
     if (isFilePlace(place)) {
       const replaces = name === 'mirror' || onConflict === 'overwrite';
-      return await exportTree(context, source, place, { replaces, withoutAcl, options });
+      const code = await exportTree(context, source, place, { replaces, withoutAcl, options });
+      return code === exitCodes.ok ? unreadable.exitCode : code;
     }
     const asked = { mirrors: name === 'mirror', onConflict, withoutAcl, options };
-    return await toServer(context, source, place, asked);
+    const code = await toServer(context, source, place, asked);
+    return code === exitCodes.ok ? unreadable.exitCode : code;
   } finally {
     await source.close();
   }

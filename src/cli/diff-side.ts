@@ -76,7 +76,7 @@ async function serverSide(
 
 async function fileSide(context: Context, place: FilePlace): Promise<DiffSide> {
   const { output, signal } = context;
-  const source = await openSource(context, place, false);
+  const source = await openSource(context, place, {});
   async function* nodes(): AsyncGenerator<DiffNode, void, undefined> {
     const held = new Map<string, TreeNode>();
     let bytes = 0;

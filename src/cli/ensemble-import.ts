@@ -10,7 +10,7 @@
  * (a batch that nobody was told of) is cut off in the copy, as our own server would at its start.
  */
 
-import { copyFile, open, readdir, rm } from 'node:fs/promises';
+import { copyFile, open, readdir, rm, stat } from 'node:fs/promises';
 import { basename, join } from 'node:path';
 import {
   type DirectoryLock,
@@ -57,18 +57,52 @@ export async function importData(
   });
 }
 
-/** The same into one folder: a backup of a server that is stopped, or its way back. */
-export function copyDataDirectory(
+/**
+ * The same into one folder: a backup of a server, or its way back.
+ *
+ * The server may be running. The copy is then its state at some moment after the copying began: everything
+ * that was acknowledged before is in it. Copying file by file in any other order may leave out log records
+ * that the copied mark or a copied snapshot promises, and a server refuses to start on such a copy. So
+ * each copy is read as a server would read it; one that changed too much on the way is made again.
+ */
+export async function copyDataDirectory(
   source: DataSource,
   dataDir: string,
   onFile: (path: string) => void = () => {},
 ): Promise<Imported> {
-  return heldStill(source, async (from) => {
-    const folder = join(dataDir, versionFolder);
-    const to = { snapshots: folder, logs: folder };
-    const files = await copyData(from, to, onFile);
-    return { ...(await settledData(to)), files };
-  });
+  const from = await foldersOf(source);
+  const folder = join(dataDir, versionFolder);
+  const to = { snapshots: folder, logs: folder };
+  for (let tries = 1; ; tries++) {
+    const before = await fingerprintOf(from);
+    try {
+      const files = await copyData(from, to, onFile);
+      return { ...(await settledData(to)), files };
+    } catch (error) {
+      const isMoving = (await fingerprintOf(from)) !== before;
+      if (!isMoving || tries === liveTriesMax || !isFromMoving(error)) throw error;
+      await rm(folder, { recursive: true });
+    }
+  }
+}
+
+/** How often a directory that a server writes to is copied again when the copy cannot be read. */
+const liveTriesMax = 10;
+
+/** A file was purged under the copy, or the copy lacks something that was written meanwhile. */
+const isFromMoving = (error: unknown): boolean =>
+  (error as NodeJS.ErrnoException).code === 'ENOENT' || isStorageError((error as Error).cause);
+
+/** Tells whether a server has written to the folders in between. */
+async function fingerprintOf({ snapshots, logs }: DataFolders): Promise<string> {
+  const lines: string[] = [];
+  for (const folder of new Set([snapshots, logs])) {
+    for (const name of (await readdir(folder)).sort()) {
+      const status = await stat(join(folder, name)).catch(() => undefined);
+      lines.push(`${name} ${status?.size} ${status?.mtimeMs}`);
+    }
+  }
+  return lines.join('\n');
 }
 
 /** Nobody may write to it meanwhile. */
@@ -133,13 +167,19 @@ function targetOf(ensemble: LocalEnsemble, id: number): DataFolders {
   return { snapshots: join(data, versionFolder), logs: join(log, versionFolder) };
 }
 
-/** Snapshots and logs, and no more: neither locks nor the mark nor what was never finished. */
+/**
+ * Copies snapshots and logs, and the mark: neither locks nor what was never finished.
+ *
+ * The order makes the copy of a running server whole. The mark comes first, because it promises what the logs
+ * hold; then the snapshots, because a snapshot needs the log up to its end; then the logs, oldest first. A
+ * log that was the newest when it was copied is copied again if the server has begun another since.
+ */
 async function copyData(
   from: DataFolders,
   to: DataFolders,
   onFile: (path: string) => void,
 ): Promise<number> {
-  let files = 0;
+  const copied = new Set<string>();
   for (const folder of new Set([to.snapshots, to.logs])) {
     await makeFolders(folder, 0o700);
     if ((await readdir(folder)).length > 0) {
@@ -149,23 +189,33 @@ async function copyData(
   const copy = async (paths: readonly string[], folder: string) => {
     for (const path of paths) {
       onFile(path);
-      const copied = join(folder, basename(path));
-      await copyFile(path, copied);
-      const file = await open(copied, 'r+');
+      const target = join(folder, basename(path));
+      await copyFile(path, target);
+      const file = await open(target, 'r+');
       await file.sync().finally(() => file.close());
-      files += 1;
+      copied.add(target);
     }
     await realFileSystem.syncFolder(folder);
   };
-  const paths = (list: readonly { readonly path: string }[]) => list.map(({ path }) => path);
-  const snapshots = paths(await listSnapshots(realFileSystem, from.snapshots));
-  const logs = paths(await listLogs(realFileSystem, from.logs));
-  // The mark tells what was lost from what was never acknowledged: needed for the look, not after it.
   const mark = join(from.logs, markName);
   const marks = (await realFileSystem.status(mark)) === null ? [] : [mark];
-  await copy(snapshots, to.snapshots);
-  await copy([...logs, ...marks], to.logs);
-  return files - marks.length;
+  await copy(marks, to.logs);
+  const snapshots = await listSnapshots(realFileSystem, from.snapshots);
+  await copy(
+    snapshots.map(({ path }) => path),
+    to.snapshots,
+  );
+  let newest: string | undefined;
+  for (;;) {
+    const logs = (await listLogs(realFileSystem, from.logs)).map(({ path }) => path);
+    if (logs.at(-1) === newest) break;
+    await copy(
+      newest === undefined ? logs : logs.slice(Math.max(0, logs.indexOf(newest))),
+      to.logs,
+    );
+    newest = logs.at(-1);
+  }
+  return copied.size - marks.length;
 }
 
 /** Reads all of the copy, as a server would, and cuts off what was never acknowledged. */

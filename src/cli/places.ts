@@ -21,7 +21,7 @@ import { escaped } from './output.ts';
 import { targetOf } from './target.ts';
 import { readTreeFile, TreeFileWriter } from './tree-file.ts';
 import { readTreeFolder, TreeFolderWriter } from './tree-folder.ts';
-import { readTree } from './tree-zk.ts';
+import { type ReadOptions, readTree } from './tree-zk.ts';
 
 export type ServerPlace =
   | { readonly kind: 'here'; readonly name: string; readonly path: string }
@@ -118,7 +118,7 @@ export function refuseReadOnly({ target }: OpenPlace, name: string): void {
 export async function openSource(
   context: Context,
   place: Place,
-  withoutAcl: boolean,
+  { withoutAcl, onUnreadable }: Pick<ReadOptions, 'withoutAcl' | 'onUnreadable'>,
 ): Promise<CopySource & { close(): Promise<void> }> {
   const { name } = place;
   if (isFilePlace(place)) {
@@ -131,7 +131,8 @@ export async function openSource(
     return { name, root: '/', nodes: read, close: async () => {} };
   }
   const { client, path, close } = await openPlace(context, place);
-  const nodes = (signal: AbortSignal) => readTree(client, path, { signal, withoutAcl });
+  const reading = { withoutAcl: withoutAcl === true, onUnreadable };
+  const nodes = (signal: AbortSignal) => readTree(client, path, { signal, ...reading });
   return { name, root: path, nodes, close };
 }
 

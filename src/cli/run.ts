@@ -348,7 +348,10 @@ function explanationOf(error: unknown, signal?: AbortSignal): Explained | null {
 
 /** A session that ended for the same reason is quoted by its calls: once is enough. */
 function messageOf({ code, cause, message }: ZkError): string {
-  return isZkError(cause, code) && message.includes(cause.message) ? cause.message : message;
+  const text = isZkError(cause, code) && message.includes(cause.message) ? cause.message : message;
+  return code === 'NO_AUTH'
+    ? `${text}; authenticate with --auth, such as --auth digest:user:password`
+    : text;
 }
 
 const noRoom: ReadonlySet<string> = new Set(['ENOSPC', 'EFBIG', 'EDQUOT']);

@@ -200,7 +200,8 @@ export async function* visitSubtree(
   root: string,
   options: VisitOptions,
 ): AsyncGenerator<Visited, void, undefined> {
-  const seen = await look(client, root, options);
+  const { onRefused: _, ...strict } = options;
+  const seen = await look(client, root, strict); // of the root, not to be readable is the answer
   if (seen === null) throw new ZkError('NO_NODE', { op: 'getChildren2', path: root });
   yield* visit(client, root, seen, 0, true, options);
 }

@@ -35,6 +35,8 @@ export interface ReadOptions {
   readonly signal?: AbortSignal | undefined;
   /** Leave ACLs alone: they need not be readable then. */
   readonly withoutAcl?: boolean;
+  /** Called for a node that may not be read, which is left out then. Without it that is an error. */
+  readonly onUnreadable?: ((path: string) => void) | undefined;
 }
 
 /** The path below the client's chroot is what decides whether it is the server's own. */
@@ -44,8 +46,9 @@ export async function* readTree(
   options: ReadOptions = {},
 ): AsyncGenerator<TreeNode, void, undefined> {
   let batch: string[] = [];
-  const signal = options.signal;
-  for await (const { path } of client.walk(root, signal ? { signal } : {})) {
+  const { signal, onUnreadable } = options;
+  const walking = { ...(signal && { signal }), ...(onUnreadable && { onUnreadable }) };
+  for await (const { path } of client.walk(root, walking)) {
     if (path !== root && client.chroot === '' && isServersOwn(path)) continue;
     batch.push(path);
     if (batch.length < batchNodes) continue;
@@ -70,7 +73,7 @@ export async function readNode(
   client: Client,
   root: string,
   path: string,
-  { signal, withoutAcl = false }: ReadOptions = {},
+  { signal, withoutAcl = false, onUnreadable }: ReadOptions = {},
 ): Promise<{ readonly node: TreeNode; readonly stat: StatView } | null> {
   const call = signal ? { signal } : {};
   try {
@@ -89,7 +92,9 @@ export async function readNode(
     return { node, stat };
   } catch (error) {
     if (isZkError(error, 'NO_NODE')) return null;
-    throw error;
+    if (!isZkError(error, 'NO_AUTH') || onUnreadable === undefined) throw error;
+    onUnreadable(path);
+    return null;
   }
 }
 

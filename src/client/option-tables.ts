@@ -54,7 +54,11 @@ export const deleteRecursiveTable = {
   onProgress: callback,
 } satisfies OptionTable<CallOptions & DeleteProgress>;
 
-export const walkTable = { ...callTable, depthMax: number } satisfies OptionTable<WalkOptions>;
+export const walkTable = {
+  ...callTable,
+  depthMax: number,
+  onUnreadable: callback,
+} satisfies OptionTable<WalkOptions>;
 
 export const reconfigTable = {
   ...callTable,

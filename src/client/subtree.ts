@@ -52,6 +52,11 @@ export async function createWithParents(
 export interface WalkOptions extends CallOptions {
   /** 0 is the node itself alone, 1 its children too, and so on. No limit unless said. */
   readonly depthMax?: number;
+  /**
+   * Called for each node below the first that may not be read: it is left out, with all below it. Without this
+   * such a node ends the walk with NO_AUTH.
+   */
+  readonly onUnreadable?: (path: string) => void;
 }
 
 export interface Walked {
@@ -67,14 +72,16 @@ export interface Walked {
 export async function* walk(
   client: Client,
   root: string,
-  { depthMax = Number.POSITIVE_INFINITY, ...options }: WalkOptions,
+  { depthMax = Number.POSITIVE_INFINITY, onUnreadable, ...options }: WalkOptions,
 ): AsyncGenerator<Walked, void, undefined> {
   let level = [root];
   for (let depth = 0; level.length > 0 && depth <= depthMax; depth++) {
     const below: string[] = [];
     for (let at = 0; at < level.length; at += walkAtOnce) {
       const paths = level.slice(at, at + walkAtOnce);
-      const seen = await Promise.all(paths.map((path) => visit(client, path, options)));
+      const seen = await Promise.all(
+        paths.map((path) => visit(client, path, options, depth > 0 ? onUnreadable : undefined)),
+      );
       for (const [i, node] of seen.entries()) {
         const path = paths[i]!;
         if (node === null) {
@@ -89,12 +96,19 @@ export async function* walk(
   }
 }
 
-async function visit(client: Client, path: string, options: CallOptions) {
+async function visit(
+  client: Client,
+  path: string,
+  options: CallOptions,
+  onUnreadable: ((path: string) => void) | undefined,
+) {
   try {
     return await client.childrenAndStat(path, options);
   } catch (error) {
     if (isZkError(error, 'NO_NODE')) return null;
-    throw error;
+    if (!isZkError(error, 'NO_AUTH') || onUnreadable === undefined) throw error;
+    onUnreadable(path);
+    return null;
   }
 }
 

@@ -407,3 +407,40 @@ test('watch ends after so many changes, and shows lines that went and came', asy
   expect(out.match(/dataChanged/g)).toHaveLength(2);
   expect(out).toMatch(/\n {14}- b\d*\n {14}\+ b\d+\n/);
 });
+
+test('a node that may not be read is said to be so, and is left out of copies only when asked', async () => {
+  await using zk = await startZk();
+  const client = await planted(zk);
+  const owner = await zk.connect({ auth: [{ scheme: 'digest', auth: 'ann:secret' }] });
+  const acl = [{ perms: 31, id: { scheme: 'auth', id: '' } }];
+  await owner.create('/app/private', 'x', { acl });
+  await owner.create('/app/private/below', 'y', { acl });
+  const folder = mkdtempSync(join(tmpdir(), 'drover-unreadable-'));
+  const file = join(folder, 'all.json');
+  const run = (...argv: string[]) => runInProcess(zk.address, argv);
+
+  const tree = await run('tree', '/app/private');
+  const grep = await run('grep', 'x', '/app/private');
+  const backup = await run('backup', file);
+  const partial = await run('backup', file, '--skip-unreadable');
+  const cp = await run('cp', '/app', '/copy');
+  const partialCp = await run('cp', '/app', '/copy', '--skip-unreadable');
+  const dash = await run('backup', '-');
+
+  for (const { code, err } of [tree, grep]) {
+    expect(code).toBe(6);
+    expect(err).toMatch(/^drover: NO_AUTH.*--auth/);
+  }
+  for (const { code, err } of [backup, cp]) {
+    expect(code).toBe(6);
+    expect(err).toContain('/app/private may not be read; authenticate with --auth');
+  }
+  for (const { code, err } of [partial, partialCp]) {
+    expect(code).toBe(1);
+    expect(err).toContain('/app/private may not be read: left out, with all below it');
+  }
+  expect((await client.children('/copy')).sort()).toEqual(['Zebra', 'config', 'locks']);
+  expect(dash).toMatchObject({ code: 2 });
+  await owner.deleteRecursive('/app/private');
+  rmSync(folder, { recursive: true });
+});

@@ -10,6 +10,11 @@ const copyOptions: readonly CommandOption[] = [
   { flags: '-y, --yes',              about: 'does not ask' },
 ];
 
+const skipUnreadable: CommandOption = {
+  flags: '--skip-unreadable',
+  about: 'leaves out nodes that may not be read, names them, and exits with 1',
+};
+
 // What they write to need not be the server that the command goes to: they look for themselves.
 // biome-ignore format: a table is read down its columns
 export const copyCommands: Readonly<Record<string, Command>> = {
@@ -17,7 +22,7 @@ export const copyCommands: Readonly<Record<string, Command>> = {
     usage: 'cp <from> <to>',
     about: 'copies a subtree: /path, zk://host:port/path, json://file, file://folder',
     group: 'trees',
-    options: copyOptions,
+    options: [...copyOptions, skipUnreadable],
     args: ['path'],
     run: async (context, args, options) => (await import('../copy-commands.ts')).cp(context, args, options),
   },
