@@ -80,3 +80,4 @@ export {
   type SeenMember,
   type SeenPartition,
 } from './snapshot.ts';
+export { type DoubtedRecord, TimeDoubts, type TimeDoubtsOptions } from './time-doubts.ts';

@@ -10,20 +10,7 @@ import type { KafkaRecord } from '../kafka/index.ts';
 import { type Judged, leaveOut } from './judge.ts';
 import type { Handed } from './lane-options.ts';
 import type { PartitionClock } from './partition-clock.ts';
-
-/** What the records behind a record that lies far ahead say of it. */
-export type Verdict =
-  /** It does not lie far ahead, or those behind it are as far: there was a gap. */
-  | 'fits'
-  /** Those behind it are back where the partition was: its time is wrong. */
-  | 'odd'
-  /** Too few are known. */
-  | 'unclear';
-
-/** So many records behind it decide. */
-const witnessesMax = 3;
-/** So many are searched for them: others may have no time at all. */
-const searchedMax = 1_000;
+import { type Verdict, verdictOf } from './verdict.ts';
 
 export class LaneBuffer {
   #judged: Judged;
@@ -62,18 +49,7 @@ export class LaneBuffer {
 
   /** Whether the next record fits those behind it, where it lies at `farMs` or later. */
   verdict(farMs: number): Verdict {
-    if (!(this.nextMs >= farMs)) return 'fits';
-    const { times } = this.#judged;
-    const end = Math.min(times.length, this.#at + 1 + searchedMax);
-    let [back, far] = [0, 0];
-    for (let at = this.#at + 1; at < end && back + far < witnessesMax; at++) {
-      const timeMs = times[at]!;
-      if (timeMs >= farMs) far += 1;
-      else if (timeMs > leaveOut) back += 1;
-    }
-    if (back > 0 && back >= far) return 'odd';
-    const isKnown = back + far === witnessesMax || end < times.length;
-    return isKnown ? 'fits' : 'unclear';
+    return verdictOf(this.#judged.times, this.#at, farMs);
   }
 
   /** The next record counts as of this time: also none at all, or to be left out. */

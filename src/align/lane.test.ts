@@ -315,6 +315,18 @@ test('clamp hands it out as of the latest before it; deliver hands it out withou
   expect(times(deliver.lane).timesMs).toEqual([10, null, 20]);
 });
 
+test('a record without a time is handed out before any limit is known, which those behind it tell', async () => {
+  const { lane, reader } = start({ quarantine: 'deliver' });
+  reader.feed(Number.NaN, 20);
+  await settled();
+
+  const { handed, timesMs } = times(lane);
+  lane.finish(handed);
+
+  expect(timesMs).toEqual([null]);
+  expect(lane.report()).toMatchObject({ positionMs: 20, offset: 1n });
+});
+
 test('stop holds the partition before it, with all before it done, and says why', async () => {
   const { lane, reader, told } = start({ quarantine: 'stop' });
   lane.limitMs = 60;

@@ -31,10 +31,11 @@ import { Backoff, deferred, pause, type Timer } from '../support/index.ts';
 import type { StartPoint } from './cuts.ts';
 import type { PartitionReport, PartitionState } from './group-clock.ts';
 import { judge, leaveOut, QuarantineError, standIn } from './judge.ts';
-import { LaneBuffer, type Verdict } from './lane-buffer.ts';
+import { LaneBuffer } from './lane-buffer.ts';
 import type { Handed, LaneOptions } from './lane-options.ts';
 import type { Handover } from './layout.ts';
 import { PartitionClock } from './partition-clock.ts';
+import type { Verdict } from './verdict.ts';
 
 export class Lane {
   readonly owned: OwnedPartition;
@@ -113,7 +114,7 @@ export class Lane {
   get isHeldBack(): boolean {
     if (this.#buffer === undefined) return false;
     const { nextMs } = this.#buffer;
-    if (Number.isNaN(nextMs)) return this.#limitMs === Number.NEGATIVE_INFINITY; // before any is known
+    if (Number.isNaN(nextMs)) return false; // no limit is about it, and only the next tells where it is
     return nextMs >= this.#beforeMs;
   }
 

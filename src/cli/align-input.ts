@@ -71,6 +71,12 @@ function eventTimeFrom(options: OptionValues, isKafka: boolean): EventTime {
   return { field: String(eventTime ?? 'timestamp'), unit };
 }
 
+/** Where the event time is, for people. */
+export function fieldOf({ eventTime }: AlignInput): string {
+  if (typeof eventTime === 'object' && 'field' in eventTime) return `field ${eventTime.field}`;
+  return 'the timestamp of the record';
+}
+
 // ── folders ─────────────────────────────────────────────────────────────────────────────────────
 
 async function fromFolders(options: OptionValues): Promise<Pick<AlignInput, 'source' | 'topics'>> {

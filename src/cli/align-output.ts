@@ -223,11 +223,12 @@ export class PeriodFiles {
 
   /**
    * Everything has been read: makes what is still to be made, and takes away what files were made from.
-   * By who has led; anybody else only takes away what is empty. Several may do so at once: what is to go
+   * By who has led, or leads (where no period was over nobody has made anything); anybody else only takes
+   * away what is empty. Several may do so at once: what is to go
    * is moved out of the way in one step, so that nobody makes a file from half of it.
    */
-  async tidy(): Promise<PeriodFile[]> {
-    if (!this.#hasSwept && !(await this.#isEmpty())) return [];
+  async tidy(isLeading = false): Promise<PeriodFile[]> {
+    if (!this.#hasSwept && !isLeading && !(await this.#isEmpty())) return [];
     this.#hasSwept = false;
     const made = await this.complete(null, Number.POSITIVE_INFINITY).catch(unless('ENOENT'));
     const gone = join(this.directory, `${hidden}.${randomUUID()}`);

@@ -5,13 +5,20 @@
  * Reads everything once, one partition after the other, and keeps counts alone. Talks to no ZooKeeper.
  */
 
-import { durationMs, formatDuration } from '../align/index.ts';
+import {
+  type DoubtedRecord,
+  durationMs,
+  formatDuration,
+  type QuarantineReason,
+  TimeDoubts,
+} from '../align/index.ts';
 import type { PartitionId } from '../kafka/index.ts';
-import { type AlignInput, openInput, partitionsOf } from './align-input.ts';
-import { type Window, windowOf } from './align-words.ts';
+import { type AlignInput, fieldOf, openInput, partitionsOf } from './align-input.ts';
+import { beliefOf, reasonTexts, type Window, windowOf } from './align-words.ts';
 import { Columns } from './columns.ts';
 import type { Context, OptionValues } from './command.ts';
 import { CommandError, exitCodes } from './exit-codes.ts';
+import { offsetJson } from './kafka-view.ts';
 import { escaped } from './output.ts';
 import { thousands } from './status.ts';
 
@@ -24,8 +31,20 @@ export interface PartitionPlanned extends PartitionId {
   readonly periods: number;
   /** The most that a record is earlier than one before it. */
   readonly outOfOrderMs: number;
-  /** Records without a time that could be believed. */
+  /** Records whose time cannot be believed: they count in nothing else here. */
   readonly withoutTime: number;
+  /** Why, and the first record of each kind. */
+  readonly suspects: readonly Suspects[];
+}
+
+/** Records that a run would not believe, all for the same reason. */
+export interface Suspects extends PartitionId {
+  readonly reason: QuarantineReason;
+  readonly count: number;
+  /** Of the first of them. */
+  readonly offset: bigint;
+  /** Null where it has none. */
+  readonly timeMs: number | null;
 }
 
 export interface Planned {
@@ -38,6 +57,7 @@ export interface Planned {
   readonly lastMs: number | null;
   readonly outOfOrderMs: number;
   readonly withoutTime: number;
+  readonly suspects: readonly Suspects[];
   /** The one with the most records; null where there are none. */
   readonly slowest: PartitionPlanned | null;
 }
@@ -52,11 +72,14 @@ export async function plan(context: Context, options: OptionValues): Promise<num
   try {
     const planned = await planOf(input, periodMs, {
       ...windowOf(options),
+      ...beliefOf(options),
       signal,
       onProgress: (records) => output.status(`${thousands(records)} records`),
     });
     if (output.isJson) {
-      for (const partition of planned.partitions) output.record(partition);
+      for (const { suspects, ...partition } of planned.partitions) {
+        output.record({ ...partition, suspects: suspects.map(suspectsJson) });
+      }
       const { partitions, slowest, ...rest } = planned;
       const topics = input.topics.size;
       output.record({
@@ -64,6 +87,7 @@ export async function plan(context: Context, options: OptionValues): Promise<num
         partitions: partitions.length,
         periodMs,
         ...rest,
+        suspects: planned.suspects.map(suspectsJson),
         slowest: slowest && nameOf(slowest),
       });
     } else show(context, planned, input, periodMs);
@@ -81,6 +105,9 @@ export function periodOf(options: OptionValues): number {
 }
 
 export interface PlanHooks extends Window {
+  /** As of a run. */
+  readonly futureTolerance?: number;
+  readonly maxAhead?: number | false;
   readonly signal?: AbortSignal;
   readonly onProgress?: (records: number) => void;
 }
@@ -96,32 +123,37 @@ export async function planOf(
   let total = 0;
   for (const id of partitionsOf(topics)) {
     const own = new Set<number>();
-    let [records, withoutTime, outOfOrderMs] = [0, 0, 0];
+    const suspects = new Map<QuarantineReason, Suspects>();
+    let [records, outOfOrderMs] = [0, 0];
     let [firstMs, lastMs] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
     let leftOut = 0;
+    const believe = (timeMs: number) => {
+      if (timeMs < fromMs || timeMs >= toMs) {
+        leftOut += 1;
+        return;
+      }
+      if (timeMs < lastMs) outOfOrderMs = Math.max(outOfOrderMs, lastMs - timeMs);
+      firstMs = Math.min(firstMs, timeMs);
+      lastMs = Math.max(lastMs, timeMs);
+      own.add(Math.floor(timeMs / periodMs));
+    };
+    const doubt = ({ offset, timeMs, reason }: DoubtedRecord) => {
+      const before = suspects.get(reason);
+      const time = Number.isFinite(timeMs) ? timeMs : null;
+      if (before !== undefined) suspects.set(reason, { ...before, count: before.count + 1 });
+      else suspects.set(reason, { ...id, reason, count: 1, offset, timeMs: time });
+    };
+    const doubts = new TimeDoubts(hooks, believe, doubt);
     const reader = await source.open(id, 'earliest', hooks.signal ? { signal: hooks.signal } : {});
     for await (const batch of reader) {
       hooks.signal?.throwIfAborted();
-      for (const record of batch.records) {
-        const timeMs = timeOf(record);
-        if (!Number.isFinite(timeMs) || timeMs < 0) {
-          withoutTime += 1;
-          continue;
-        }
-        if (timeMs < fromMs || timeMs >= toMs) {
-          leftOut += 1;
-          continue;
-        }
-        if (timeMs < lastMs) outOfOrderMs = Math.max(outOfOrderMs, lastMs - timeMs);
-        firstMs = Math.min(firstMs, timeMs);
-        lastMs = Math.max(lastMs, timeMs);
-        own.add(Math.floor(timeMs / periodMs));
-      }
+      for (const record of batch.records) doubts.add(record.offset, timeOf(record));
       records += batch.records.length;
       total += batch.records.length;
       if (own.size > periodsMax) throw tooMany(periodMs);
       hooks.onProgress?.(total);
     }
+    doubts.end();
     for (const period of own) all.add(period);
     if (all.size > periodsMax) throw tooMany(periodMs);
     const isTimed = own.size > 0;
@@ -132,7 +164,8 @@ export async function planOf(
       lastMs: isTimed ? lastMs : null,
       periods: own.size,
       outOfOrderMs,
-      withoutTime,
+      withoutTime: [...suspects.values()].reduce((sum, { count }) => sum + count, 0),
+      suspects: [...suspects.values()],
     });
   }
   return summed(partitions, all.size, periodMs);
@@ -163,8 +196,23 @@ function summed(
     lastMs: timed.length === 0 ? null : lastMs,
     outOfOrderMs: Math.max(0, ...partitions.map((one) => one.outOfOrderMs)),
     withoutTime: sum(({ withoutTime }) => withoutTime),
+    suspects: suspectsOf(partitions),
     slowest: longest,
   };
+}
+
+/** Of all partitions together, each with the first that was found. */
+function suspectsOf(partitions: readonly PartitionPlanned[]): Suspects[] {
+  const all = new Map<QuarantineReason, Suspects>();
+  for (const one of partitions.flatMap(({ suspects }) => suspects)) {
+    const before = all.get(one.reason);
+    all.set(one.reason, before ? { ...before, count: before.count + one.count } : one);
+  }
+  return [...all.values()];
+}
+
+function suspectsJson({ topic, partition, offset, reason, count, timeMs }: Suspects): object {
+  return { reason, count, topic, partition, offset: offsetJson(offset), timeMs };
 }
 
 function tooMany(periodMs: number): CommandError {
@@ -218,7 +266,21 @@ function show(context: Context, planned: Planned, input: AlignInput, periodMs: n
     const far = formatDuration(planned.outOfOrderMs);
     output.line(`! records come up to ${far} out of order; --out-of-order ${far} waits for them`);
   }
-  if (planned.withoutTime > 0) {
-    output.line(`! ${thousands(planned.withoutTime)} records have no time: is --event-time right?`);
-  }
+  for (const one of planned.suspects) output.line(`! ${suspectsText(one, fieldOf(input))}`);
+}
+
+/** What is wrong, where it was first found, and what to look at. */
+function suspectsText(one: Suspects, field: string): string {
+  const { reason, count, offset, timeMs } = one;
+  const what = count === 1 ? 'a record has' : `${thousands(count)} records have`;
+  const at = timeMs === null || timeMs > 8.64e15 ? timeMs : new Date(timeMs).toISOString();
+  const where = `${escaped(nameOf(one))} offset ${offset}${at === null ? '' : `, ${at}`}`;
+  const question = {
+    missing: 'is --event-time right?',
+    negative: 'is --unit right?',
+    future: 'are --event-time and --unit right? --future says how late a time can be believed',
+    tooFar: 'is --unit right?',
+    ahead: '--max-ahead says how far ahead a time can be believed',
+  }[reason];
+  return `${what} ${reasonTexts[reason]} in ${escaped(field)} (first: ${where}); a run does as --quarantine says. ${question}`;
 }

@@ -18,18 +18,24 @@ import {
   formatDuration,
   parseCalled,
   parseLimit,
+  parseRule,
+  type Rule,
+  type StoredLimit,
 } from '../align/index.ts';
 import { type Client, isZkError } from '../client/index.ts';
-import { type KafkaRecord, keyOf, type PartitionId } from '../kafka/index.ts';
-import { type AlignInput, directoryOf, openInput, partitionsOf } from './align-input.ts';
+import { type KafkaRecord, keyOf, LayoutError, type PartitionId } from '../kafka/index.ts';
+import { deferred } from '../support/index.ts';
+import { type AlignInput, directoryOf, fieldOf, openInput, partitionsOf } from './align-input.ts';
 import { sharedOf } from './align-layout.ts';
 import { type OutputRecord, type PeriodFile, PeriodFiles } from './align-output.ts';
 import { periodOf } from './align-plan.ts';
+import { SkippedRecords } from './align-skipped.ts';
 import { type Span, spanOf, writeSpan } from './align-span.ts';
-import { groupOf, type Window, windowOf } from './align-words.ts';
+import { beliefOf, groupOf, ruleText, type Window, windowOf } from './align-words.ts';
 import type { Context, OptionValues } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
 import { offsetJson } from './kafka-view.ts';
+import { escaped, foundCode } from './output.ts';
 import { thousands } from './status.ts';
 import { within } from './within.ts';
 
@@ -70,11 +76,32 @@ async function runWith(
     : new PrintSink(context);
   const client = await context.connect(undefined, { renew: true });
   const { signal, output } = context;
+  const allowed = within(options.allowSkipped, '--allow-skipped', 0, Number.MAX_SAFE_INTEGER, 0);
   if (options.follow !== true && options.brokers === undefined) {
     const span = await spanOf(input);
     if (span !== null) await writeSpan(client, group, clipped(span, window));
   }
-  const runner = align(client, {
+  const stored = await storedOf(client, group);
+  const skipped = new SkippedRecords({
+    field: fieldOf(input),
+    isSkipping: (extras.quarantine ?? 'skip') === 'skip',
+    tell: (line) => output.tell(line),
+    startOf: (id) => startOf(runner, id),
+    keep: (id, record) => {
+      const { sessionSignal } = client;
+      sink.quarantine(id, record, () => !sessionSignal.aborted);
+    },
+    onHopeless: (error) => {
+      isHopeless = true;
+      hopeless.reject(error);
+      // Nothing of this may count as read, so it does not leave word how far it came.
+      void client.close();
+    },
+  });
+  let isHopeless = false;
+  const hopeless = deferred<never>();
+  hopeless.promise.catch(() => {}); // told below
+  const runner: Aligner = align(client, {
     group,
     source: input.source,
     topics: Object.fromEntries([...input.topics].map(([topic, all]) => [topic, all.length])),
@@ -87,39 +114,84 @@ async function runWith(
     ...(window.toMs !== undefined && { to: window.toMs }),
     ...(shared && { layout: shared }),
     ...(isFolder && {
-      onPartitionPeriod: (id, { end }) => sink.passed(id, end),
+      onPartitionPeriod: (id, { end }) => {
+        skipped.release(id);
+        return sink.passed(id, end);
+      },
       onPeriod: ({ start, end, signal: term }) => sink.complete(start, end, term),
     }),
-    onQuarantine: (id, record, reason) => {
-      output.tell(`${keyOf(id)} offset ${record.offset}: its time cannot be believed (${reason})`);
-      const { sessionSignal } = client;
-      sink.quarantine(id, record, () => !sessionSignal.aborted);
-    },
+    onQuarantine: (id, record, reason) => skipped.add(id, record, reason),
     signal,
   });
   runner.on('problem', (where, error) => {
+    if (isHopeless) return; // our own end of the session
     output.tell(`${where}: ${error instanceof Error ? error.message : String(error)}`);
   });
   runner.on('assigned', (owned) => sink.assigned(owned, owned.epoch));
   runner.on('limit', () => tellProgress(context, runner));
-  tellStart(context, group, input, periodMs);
+  runner.on('ahead', (id, record, timeMs) => {
+    const when = new Date(timeMs).toISOString();
+    const what = `${keyOf(id)} offset ${record.offset} is far ahead of the others (${when})`;
+    output.tell(`${what}: it waits until records behind it, or the others, have come as far`);
+  });
+  tellStart(context, { group, input, periodMs, stored, options });
   try {
     // To a disk several partitions can write at once; a reader of standard output is one.
     const loops = isFolder ? writersAtOnce : 1;
-    const each = Array.from({ length: loops }, () => consume(context, runner, sink));
-    await Promise.all(each);
+    const each = Array.from({ length: loops }, () =>
+      consume(context, runner, sink, (id) => skipped.release(id)),
+    );
+    await Promise.race([Promise.all(each), hopeless.promise]);
     signal.throwIfAborted();
     if (isFolder) await called(client, group, signal);
-    const { records } = runner.status();
+    const { records, isLeading } = runner.status();
+    skipped.releaseAll();
     await runner.close(); // no callback runs any more
-    await sink.end();
+    await sink.end(isLeading);
     output.tell(`${group} has come to its end; ${thousands(records)} records here`);
-    return exitCodes.ok;
+    if (records + skipped.count === 0) tellNothing(context, group, stored);
+    return skipped.count > allowed ? foundCode : exitCodes.ok;
   } finally {
     await runner.close();
     await sink.flush();
     await client.close();
+    const { summary } = skipped;
+    if (summary !== null && !isHopeless)
+      output.tell(`${group}: ${summary}${acceptedOf(skipped.count, allowed)}`);
   }
+}
+
+function acceptedOf(count: number, allowed: number): string {
+  if (count <= allowed) return '';
+  return allowed === 0
+    ? '; accept them with --allow-skipped'
+    : `; --allow-skipped accepts ${thousands(allowed)}`;
+}
+
+function startOf(runner: Aligner, { topic, partition }: PartitionId): bigint | null {
+  const lane = runner
+    .status()
+    .partitions.find((one) => one.topic === topic && one.partition === partition);
+  return lane?.offset ?? null;
+}
+
+/** What an earlier run of the group has left. */
+interface Stored {
+  readonly rule: Rule | null;
+  readonly limit: StoredLimit | null;
+}
+
+async function storedOf(client: Client, group: string): Promise<Stored> {
+  const paths = alignPaths(group);
+  const read = async <T>(path: string, parse: (data: Buffer | null, path: string) => T) => {
+    try {
+      return parse((await client.get(path)).data, path);
+    } catch (error) {
+      if (isZkError(error, 'NO_NODE') || error instanceof LayoutError) return null;
+      throw error;
+    }
+  };
+  return { rule: await read(paths.config, parseRule), limit: await read(paths.limit, parseLimit) };
 }
 
 function clipped({ startMs, endMs }: Span, { fromMs, toMs }: Window): Span {
@@ -128,13 +200,13 @@ function clipped({ startMs, endMs }: Span, { fromMs, toMs }: Window): Span {
 
 /** What the library checks by itself; only what was given is handed on. */
 function durationsOf(options: OptionValues) {
-  const { outOfOrder, idleAfter, future, quarantine } = options;
+  const { outOfOrder, idleAfter, quarantine } = options;
   return {
     ...(outOfOrder !== undefined && {
       outOfOrder: durationMs('--out-of-order', String(outOfOrder), 0),
     }),
     ...(idleAfter !== undefined && { idleAfter: durationMs('--idle-after', String(idleAfter)) }),
-    ...(future !== undefined && { futureTolerance: durationMs('--future', String(future), 0) }),
+    ...beliefOf(options),
     ...(quarantine !== undefined && { quarantine: quarantine as 'skip' }),
   };
 }
@@ -145,14 +217,49 @@ function nameOf({ name }: OptionValues): string {
   return `${who.replace(/[^\w.-]/g, '_')}-${Date.now().toString(36)}`;
 }
 
-function tellStart(context: Context, group: string, input: AlignInput, periodMs: number): void {
-  const count = partitionsOf(input.topics).length;
-  const what = `${count} partitions of ${[...input.topics.keys()].join(', ')}`;
-  context.output.tell(`${group}: ${what}, ${formatDuration(periodMs)} at a time`);
+interface Start {
+  readonly group: string;
+  readonly input: AlignInput;
+  readonly periodMs: number;
+  readonly stored: Stored;
+  readonly options: OptionValues;
 }
 
-async function consume(context: Context, runner: Aligner, sink: Sink): Promise<void> {
+/** What is read, by which period, and whether the group has read everything before. */
+function tellStart({ output }: Context, { group, input, periodMs, stored, options }: Start): void {
+  const { rule, limit } = stored;
+  const count = partitionsOf(input.topics).length;
+  const what = `${count} partitions of ${[...input.topics.keys()].join(', ')}`;
+  const given = formatDuration(periodMs);
+  const isSame = rule === null || (rule.mode === 'period' && rule.stepMs === periodMs);
+  if (isSame) output.tell(`${group}: ${what}, ${given} at a time`);
+  else {
+    const files = options.out === undefined ? '' : `; the files of --out span ${given}`;
+    output.tell(`${group}: ${what}, by the stored rule: ${ruleText(rule)}`);
+    output.tell(
+      `--period ${given} does not count, as the group has a rule already${files}; to change it: drover align set-period ${group} ${given}`,
+    );
+  }
+  if (limit?.isFinished !== true) return;
+  output.tell(`${group} has come to its end in an earlier run: only what was added since is read`);
+}
+
+function tellNothing({ output }: Context, group: string, { limit }: Stored): void {
+  if (limit?.cut == null) return;
+  const until = new Date(limit.cut.end).toISOString();
+  output.tell(
+    `nothing was left to read: earlier runs have read everything, up to ${until}; to begin anew: drover align forget ${escaped(group)}`,
+  );
+}
+
+async function consume(
+  context: Context,
+  runner: Aligner,
+  sink: Sink,
+  onRecords: (id: PartitionId) => void,
+): Promise<void> {
   for await (const batch of runner) {
+    onRecords(batch);
     const isOurs = () => !batch.signal.aborted;
     if (!isOurs()) continue;
     try {
@@ -215,7 +322,8 @@ interface Sink {
   passed(id: PartitionId, end: number): Promise<void>;
   complete(start: number | null, end: number, signal: AbortSignal): Promise<void>;
   flush(): Promise<void>;
-  end(): Promise<void>;
+  /** `isLeading`: what nobody else does is done by this one. */
+  end(isLeading: boolean): Promise<void>;
 }
 
 class PrintSink implements Sink {
@@ -298,9 +406,9 @@ class FileSink implements Sink {
     await this.#writing;
   }
 
-  async end(): Promise<void> {
+  async end(isLeading: boolean): Promise<void> {
     await this.flush();
-    this.#tell(await this.#files.tidy());
+    this.#tell(await this.#files.tidy(isLeading));
   }
 
   #tell(made: readonly PeriodFile[]): void {

@@ -20,6 +20,8 @@ export type ShownState =
   | 'reading'
   | 'paused'
   | 'idle'
+  /** Its next record is too far ahead of the others to be believed yet. */
+  | 'ahead'
   | 'finished'
   | 'stopped'
   /** Its owner has not said where it is. */
@@ -65,7 +67,8 @@ function shownOf(seen: SeenPartition, isFinished: boolean): ShownPartition {
 }
 
 function stateOf(seen: SeenPartition, isFinished: boolean): ShownState {
-  const { state, isWaiting, member, positionMs } = seen;
+  const { state, isWaiting, member, positionMs, aheadMs } = seen;
+  if (state === 'idle' && aheadMs !== null) return 'ahead';
   if (state !== 'reading' && state !== 'unknown') return state;
   if (member === null) return isFinished ? 'finished' : 'unowned';
   if (positionMs === null) return 'opening';

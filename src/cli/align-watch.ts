@@ -79,6 +79,7 @@ export function reasonOf({ state }: ShownPartition): string {
     reading: 'it is being read',
     paused: 'it waits for the limit to move',
     idle: 'it has nothing to read',
+    ahead: 'its next record is far ahead of the others, and not believed yet',
     finished: 'it has come to its end',
     stopped: 'it has stopped at a record, and somebody has to look',
     opening: 'its owner has not said yet where it is',

@@ -1,6 +1,6 @@
 /** How `drover align` names groups, rules and moments. */
 
-import { formatDuration, type Rule } from '../align/index.ts';
+import { durationMs, formatDuration, type QuarantineReason, type Rule } from '../align/index.ts';
 import type { OptionValues } from './command.ts';
 import { CommandError } from './exit-codes.ts';
 import { escaped } from './output.ts';
@@ -23,6 +23,25 @@ function paceText(rule: Rule): string {
   if (rule.mode === 'drift') return `drift of ${formatDuration(rule.driftMs)}, cuts every ${step}`;
   return `period of ${step}${rule.lookAhead > 0 ? `, ${rule.lookAhead} ahead` : ''}`;
 }
+
+/** Which times can be believed; only what was given. */
+export function beliefOf({ future, maxAhead }: OptionValues) {
+  return {
+    ...(future !== undefined && { futureTolerance: durationMs('--future', String(future), 0) }),
+    ...(maxAhead !== undefined && {
+      maxAhead: maxAhead === 'off' ? (false as const) : durationMs('--max-ahead', String(maxAhead)),
+    }),
+  };
+}
+
+/** Why a record is left out, for people. */
+export const reasonTexts: Readonly<Record<QuarantineReason, string>> = {
+  missing: 'no time',
+  negative: 'a time before 1970',
+  future: 'a time in the future',
+  tooFar: 'a time past what a date can be',
+  ahead: 'a time far ahead of the records behind it',
+};
 
 export function noGroup(group: string): CommandError {
   return new CommandError(

@@ -181,10 +181,119 @@ test('a record without a time is told of, and kept beside the periods', async ()
 
   const said = await runs(inputs, '--out', out());
 
-  expect(said.code).toBe(0);
-  expect(said.err).toMatch(/orders\/0 offset 0: .*missing/);
+  expect(said.code).toBe(1);
+  expect(said.err).toContain('orders/0 offset 0: field ts has no time; left out');
+  expect(said.err).toContain('a record was left out: 1 with no time, in field ts');
+  expect(said.err).toContain('accept them with --allow-skipped');
   expect(await readFile(join(out(), 'quarantine.ndjson'), 'utf8')).toBe('{"id":"odd"}\n');
   expect(byStart(await readPeriods(out()))).toEqual(byStart(expected(60_000)));
+});
+
+test('records that are left out are no failure where as many are accepted', async () => {
+  const { inputs } = await data();
+  const file = join(dir, 'in', 'orders', '0.ndjson');
+  await writeFile(file, `{"id":"odd"}\n${await readFile(file, 'utf8')}{"id":"even"}\n`);
+
+  const fewer = await runs(inputs, '--allow-skipped', '1');
+  await runInProcess(zk.address, ['align', 'forget', 'g', '--yes']);
+  const enough = await runs(inputs, '--allow-skipped', '2');
+  await runInProcess(zk.address, ['align', 'forget', 'g', '--yes']);
+  const delivered = await runs(inputs, '--quarantine', 'deliver');
+
+  expect([fewer.code, enough.code, delivered.code]).toEqual([1, 0, 0]);
+  expect(fewer.err).toContain('2 records were left out');
+  expect(enough.err).toContain('2 records were left out');
+  expect(delivered.err).not.toContain('left out');
+});
+
+test('a wrong field ends a short run with exit code 1, a summary, and all records in quarantine', async () => {
+  const { inputs, count } = await data();
+
+  const said = await runs(inputs, '--event-time', 'tss', '--out', out());
+
+  expect(said.code).toBe(1);
+  expect(said.err.split('\n').filter((line) => line.includes('has no time'))).toHaveLength(10);
+  expect(said.err).toContain(`${count} records were left out: ${count} with no time, in field tss`);
+  const kept = await readFile(join(out(), 'quarantine.ndjson'), 'utf8');
+  expect(kept.split('\n').slice(0, -1)).toHaveLength(count);
+  expect(said.out).toContain(`quarantine.ndjson ${count}`);
+  expect(await readdir(out())).toEqual(['quarantine.ndjson']);
+});
+
+test('a wrong field stops a run once the first thousand records of a partition have no time', async () => {
+  await mkdir(join(dir, 'in'));
+  const line = (i: number) => `{"id":${i},"ts":${startMs + i}}\n`;
+  await writeFile(
+    join(dir, 'in', '0.ndjson'),
+    Array.from({ length: 3_000 }, (_, i) => line(i)),
+  );
+  const inputs = ['--input', `orders=${join(dir, 'in')}`];
+
+  const wrong = await runs(inputs, '--event-time', 'tss', '--out', out());
+  const right = await runs(inputs, '--out', out());
+
+  expect(wrong.code).toBe(2);
+  expect(wrong.err).toMatch(/the first 1\s000 records of orders\/0 have no time in field tss/);
+  expect(wrong.err).toContain('give the right field with --event-time');
+  expect(wrong.err).toContain(`{"id":0,"ts":${startMs}}`);
+  expect(wrong.err.split('\n')).toHaveLength(14); // the start, ten records, the rest of them, the reason
+  expect(right.code).toBe(0);
+  const [[, lines]] = byStart(await readPeriods(out())) as [[number, string[]]];
+  expect(lines).toHaveLength(3_000); // nothing of the first run counts as read, or is kept
+  expect(await readdir(out())).toEqual([`${startMs}.ndjson`]);
+});
+
+test('a run says which period counts, that the group is at its end, and how to begin anew', async () => {
+  const { inputs, count } = await data();
+  const first = await runs(inputs);
+
+  const again = await runs(inputs, '--period', '5m');
+  await runInProcess(zk.address, ['align', 'forget', 'g', '--yes']);
+  const anew = await runs(inputs, '--period', '5m');
+
+  expect(first.err).toContain('g: 5 partitions of orders, clicks, 1m at a time');
+  expect(again.code).toBe(0);
+  expect(again.err).toContain('by the stored rule: period of 1m');
+  expect(again.err).toContain('--period 5m does not count');
+  expect(again.err).toContain('drover align set-period g 5m');
+  expect(again.err).toContain('g has come to its end in an earlier run');
+  expect(again.err).toMatch(/nothing was left to read.*to begin anew: drover align forget g/);
+  expect(anew.lines).toHaveLength(count);
+  expect(anew.err).toContain('5m at a time');
+});
+
+test('plan judges times as a run does, and says which field and record are suspect', async () => {
+  await mkdir(join(dir, 'a'));
+  const odd = startMs + 500 * 86_400_000;
+  const at = (seconds: number) => startMs + seconds * 1_000;
+  const all = [at(0), at(1), 4_102_444_800_000, at(2), odd, at(3), at(4), '"x"'];
+  await writeFile(join(dir, 'a', '0.ndjson'), all.map((ts) => `{"ts":${ts}}\n`).join(''));
+  const inputs = ['--input', `a=${join(dir, 'a')}`, '--event-time', 'ts', '--period', '60s'];
+
+  const text = await runInProcess(zk.address, ['align', 'plan', ...inputs]);
+  const json = await runInProcess(zk.address, ['align', 'plan', ...inputs, '--json']);
+  const run = await runInProcess(zk.address, ['align', 'run', '--group', 'g', ...inputs]);
+
+  expect(text.out).not.toContain('--out-of-order');
+  expect(text.out).toContain(
+    '! a record has a time in the future in field ts (first: a-0 offset 2, 2100-01-01T00:00:00.000Z)',
+  );
+  expect(text.out).toContain(
+    `! a record has a time far ahead of the records behind it in field ts (first: a-0 offset 4, ${new Date(odd).toISOString()})`,
+  );
+  expect(text.out).toContain('! a record has no time in field ts (first: a-0 offset 7)');
+  expect(json.records.at(-1)).toMatchObject({
+    periods: 1,
+    outOfOrderMs: 0,
+    withoutTime: 3,
+    suspects: [
+      { reason: 'future', offset: 2, timeMs: 4_102_444_800_000 },
+      { reason: 'ahead', offset: 4, timeMs: odd },
+      { reason: 'missing', offset: 7, timeMs: null },
+    ],
+  });
+  expect(run.err).toContain('3 records were left out');
+  expect(run.lines).toHaveLength(5);
 });
 
 test('Ctrl-C leaves word how far it came, and the next run goes on there', async () => {

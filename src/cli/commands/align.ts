@@ -13,6 +13,8 @@ export const alignInputOptions: readonly CommandOption[] = [
   { flags: '--from <date>',            about: 'plan, run: only records of then and later' },
   { flags: '--to <date>',              about: 'plan, run: only records of before; watch: up to where the time left is counted, now' },
   { flags: '--out-of-order <duration>', about: 'plan, run: how much later than its place a record may come; 0' },
+  { flags: '--future <duration>',      about: 'plan, run: how much later than now a time can be believed; 5m' },
+  { flags: '--max-ahead <duration>',   about: 'plan, run: how far ahead of all others a record can be believed, or off; 7d' },
 ];
 
 // biome-ignore format: a table is read down its columns
@@ -28,7 +30,7 @@ export const alignCommands: Readonly<Record<string, Command>> = {
       { flags: '--look-ahead <periods>', about: 'run, set-period: how many periods the first may be ahead; 0' },
       { flags: '--idle-after <duration>', about: 'run: with --follow, when a partition without records holds nobody back; 30s' },
       { flags: '--quarantine <policy>', about: 'run: what becomes of records whose time cannot be believed; skip', value: ['skip', 'stop', 'clamp', 'deliver'] },
-      { flags: '--future <duration>',   about: 'run: how much later than now a time can be believed; 5m' },
+      { flags: '--allow-skipped <count>', about: 'run: how many records may be left out before it ends with exit code 1; 0' },
       { flags: '--follow',              about: 'run: waits for more at the end of the data' },
       { flags: '--name <text>',         about: 'run: who we are to others; host and process unless said' },
       { flags: '--layout <kind>',       about: 'run, watch: beside who keeps the nodes of the coordinator’s document, or of the Java program', value: ['seed', 'java'] },
