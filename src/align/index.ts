@@ -53,6 +53,7 @@ export {
 export { type LeaderStep, leaderSteps } from './leader-options.ts';
 export { PartitionClock, type Pass } from './partition-clock.ts';
 export type { Period } from './period-calls.ts';
+export { type RewindOptions, type Rewound, rewindAlignment } from './rewind.ts';
 export {
   boundaryAfter,
   boundaryAt,

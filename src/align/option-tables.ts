@@ -3,6 +3,7 @@
 import { type OptionTable, optionKinds } from '../support/index.ts';
 import type { AlignOptions } from './align-options.ts';
 import type { CompleteOptions, CoordinatorOptions } from './coordinator.ts';
+import type { RewindOptions } from './rewind.ts';
 import type { SeedCoordinatorOptions } from './seed-coordinator.ts';
 
 const { flag, text, object, list, either, oneOf, callback, number, textOrNumber, signal, clock } =
@@ -76,6 +77,11 @@ export const currentPeriodCompleteTable = {
 export const listAlignmentsTable = {
   root: text,
 };
+
+export const rewindTable = {
+  root: text,
+  toMs: number,
+} satisfies OptionTable<RewindOptions>;
 
 export const readAlignmentTable = {
   root: text,

@@ -8,11 +8,12 @@ import {
   pauseAlignment,
   type Rule,
   type RuleChange,
+  rewindAlignment,
   setRule,
   stepAlignment,
 } from '../align/index.ts';
 import { ArgumentError, type Client, isZkError } from '../client/index.ts';
-import { groupOf, noGroup, ruleText } from './align-words.ts';
+import { groupOf, momentOf, noGroup, ruleText } from './align-words.ts';
 import type { Context, OptionValues } from './command.ts';
 import { CommandError, exitCodes } from './exit-codes.ts';
 import { escaped } from './output.ts';
@@ -42,6 +43,7 @@ const actions: Readonly<Record<string, Action>> = {
   continue: (context, [group], options) =>
     hold(context, 'continue', groupOf(options, group), continueAlignment),
   stop,
+  rewind,
   forget,
 };
 
@@ -106,14 +108,11 @@ async function hold(
   to: (client: Client, group: string) => Promise<RuleChange>,
 ): Promise<number> {
   await refuseReadOnly(context, action);
-  return change(context, group, async (client, name) => {
-    try {
-      return (await to(client, name)).rule;
-    } catch (error) {
-      if (!(error instanceof ArgumentError) || error.argument !== 'group') throw error;
-      throw new CommandError('refused', error.message);
-    }
-  });
+  return change(
+    context,
+    group,
+    async (client, name) => (await refusing(() => to(client, name))).rule,
+  );
 }
 
 /** Switches alignment off: nobody waits any more. What was caught up stays in step by itself. */
@@ -148,6 +147,43 @@ async function ruleOfGroup(client: Client, group: string): Promise<Rule> {
   } catch (error) {
     if (!isZkError(error, 'NO_NODE')) throw error;
     throw noGroup(group);
+  }
+}
+
+/** `align rewind G`, `align rewind G 2026-11-01T03:40Z`: the limit goes back to a cut, and all with it. */
+async function rewind(
+  context: Context,
+  words: readonly string[],
+  options: OptionValues,
+): Promise<number> {
+  await refuseReadOnly(context, 'rewind');
+  const [word, date] = options.group === undefined ? words : [String(options.group), words[0]];
+  const group = groupOf(options, word);
+  const toMs = momentOf('align rewind GROUP DATE', date ?? options.to);
+  const client = await context.client();
+  await ruleOfGroup(client, group);
+  const where = toMs === null ? 'before its limit' : `up to ${new Date(toMs).toISOString()}`;
+  const question = `set ${escaped(group)} back to its last cut ${where}? What was read after it comes again`;
+  if (!(await context.confirm(question, options))) return exitCodes.declined;
+  const done = await refusing(() => rewindAlignment(client, group, toMs === null ? {} : { toMs }));
+  const { before, limitMs, earlier } = done;
+  if (context.output.isJson) context.output.record({ group, before, limitMs, earlier });
+  else {
+    const time = (ms: number | null) => (ms === null ? '-' : new Date(ms).toISOString());
+    context.output.line(`${escaped(group)}: limit ${time(before.limitMs)} → ${time(limitMs)}`);
+    const last = earlier.at(-1);
+    if (last !== undefined) context.output.tell(`the cut before that is at ${time(last)}`);
+  }
+  return exitCodes.ok;
+}
+
+/** What the group does not allow as it is, is no mistake in the command line. */
+async function refusing<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof ArgumentError) || error.argument === 'periods') throw error;
+    throw new CommandError('refused', error.message);
   }
 }
 

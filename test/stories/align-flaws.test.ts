@@ -13,6 +13,7 @@ import {
   type Period,
   parseLimit,
   readAlignment,
+  rewindAlignment,
   setRule,
 } from '../../src/align/index.ts';
 import type { ClientOptions } from '../../src/client/index.ts';
@@ -367,6 +368,62 @@ test('one record far ahead does not carry the limit away while the others have n
   expect(a.run.status().quarantined).toBe(1);
   await a.run.close();
   await a.loop;
+});
+
+test('a limit that was carried away can be set back to a cut, and the group goes on from there', async () => {
+  await partitions([0, 1, farAhead], [0, 1]);
+  await using zk = await startZk();
+  const witness = await zk.witness();
+  const calls: number[] = [];
+  const onPeriod = ({ end }: Period) => void calls.push((end - base) / minute);
+  const first = await start(zk, 2, { follow: true, idleAfter: 100, maxAhead: false, onPeriod });
+  await until(() => expect(first.seen).toHaveLength(5));
+  await until(() => expect(calls.at(-1)).toBe(farAhead));
+  const running = rewindAlignment(witness, 'g');
+  await expect(running).rejects.toThrow(/g is running: .*stop them first/);
+  await first[Symbol.asyncDispose]();
+  await first.loop;
+
+  const back = await rewindAlignment(witness, 'g', { toMs: base + 10 * minute });
+
+  expect(back).toMatchObject({
+    before: { limitMs: base + (farAhead + 1) * minute },
+    limitMs: base + minute,
+  });
+  await append(1, [2, 3]);
+  calls.length = 0;
+  await using second = await start(zk, 2, { follow: true, idleAfter: 100, onPeriod });
+  await until(() => expect(second.seen.toSorted()).toEqual(['0:1', '1:1', '1:2', '1:3']));
+  await append(0, [4]);
+  await until(() => expect(second.seen).toContain('0:4'));
+  await until(() => expect(calls).toContain(4));
+  expect(second.run.limit!.limitMs).toBe(base + 5 * minute);
+  expect(calls).toEqual([...new Set(calls)].sort((a, b) => a - b));
+  await second.run.close();
+  await second.loop;
+});
+
+test('a group goes back a cut at a time, as far as cuts are kept', async () => {
+  await partitions(minutesOf(5), minutesOf(5));
+  await using zk = await startZk();
+  const witness = await zk.witness();
+  await expect(rewindAlignment(witness, 'g')).rejects.toThrow('there is no group g');
+  const first = await start(zk, 2);
+  await first.loop;
+  await first[Symbol.asyncDispose]();
+  const { limit } = (await readAlignment(witness, 'g'))!;
+  expect(limit).toMatchObject({ isFinished: true, limitMs: base + 5 * minute });
+
+  const { limitMs: last } = await rewindAlignment(witness, 'g');
+  const { limitMs: next, earlier } = await rewindAlignment(witness, 'g');
+
+  expect([last, next]).toEqual([base + 4 * minute, base + 3 * minute]);
+  expect(earlier.at(-1)).toBe(base + 2 * minute);
+  await expect(rewindAlignment(witness, 'g', { toMs: 5 })).rejects.toThrow(/no cut that early/);
+  expect((await witness.children(paths.cuts)).length).toBe(earlier.length + 1);
+  await using second = await start(zk, 2);
+  await second.loop;
+  expect(second.seen.toSorted()).toEqual(['0:3', '0:4', '1:3', '1:4']);
 });
 
 test('a gap in which nobody has anything is gone over, however long it is', async () => {

@@ -262,6 +262,28 @@ test('a run says which period counts, that the group is at its end, and how to b
   expect(anew.err).toContain('5m at a time');
 });
 
+test('rewind sets a group back to a cut, and a run goes on from there', async () => {
+  const { inputs, expected } = await data();
+  await runs(inputs);
+  const align = (...words: string[]) => runInProcess(zk.address, ['align', ...words]);
+  const until = startMs + 3 * 60_000;
+
+  const declined = await runInProcess(zk.address, ['align', 'rewind', 'g'], {
+    ask: async () => 'n',
+  });
+  const back = await align('rewind', 'g', new Date(until).toISOString(), '--yes', '--json');
+  const none = await align('rewind', 'other', '--yes');
+  const early = await align('rewind', 'g', '1971-01-01', '--yes');
+  const again = await runs(inputs);
+
+  expect(declined.code).toBe(9);
+  expect([none.code, early.code]).toEqual([6, 6]);
+  expect(early.err).toContain('keeps no cut that early');
+  expect(back.records[0]).toMatchObject({ group: 'g', limitMs: until });
+  const wanted = byStart(expected(60_000)).filter(([start]) => start >= until);
+  expect(again.lines.toSorted()).toEqual(wanted.flatMap(([, lines]) => lines).sort());
+});
+
 test('plan judges times as a run does, and says which field and record are suspect', async () => {
   await mkdir(join(dir, 'a'));
   const odd = startMs + 500 * 86_400_000;

@@ -21,7 +21,7 @@ export const alignInputOptions: readonly CommandOption[] = [
 export const alignCommands: Readonly<Record<string, Command>> = {
   align: {
     usage: 'align <action> [words...]',
-    about: 'reads many partitions in step with event time: plan, run, watch G, set-period G DURATION, pause G, step G [PERIODS], continue G, stop G, forget G',
+    about: 'reads many partitions in step with event time: plan, run, watch G, set-period G DURATION, pause G, step G [PERIODS], continue G, stop G, rewind G [DATE], forget G',
     group: 'kafka',
     options: [
       ...alignInputOptions,
@@ -39,9 +39,9 @@ export const alignCommands: Readonly<Record<string, Command>> = {
       { flags: '--others <topic=list>', about: 'run: with --layout, partitions that others read, as clicks=0,1; may be given often', many: true },
       { flags: '--interval <seconds>',  about: 'watch: from one look to the next; 1' },
       { flags: '--count <number>',      about: 'watch: how often; without a terminal once' },
-      { flags: '-y, --yes',             about: 'forget: does not ask' },
+      { flags: '-y, --yes',             about: 'rewind, forget: does not ask' },
     ],
-    args: [['plan', 'run', 'watch', 'set-period', 'pause', 'step', 'continue', 'stop', 'forget'], 'text'],
+    args: [['plan', 'run', 'watch', 'set-period', 'pause', 'step', 'continue', 'stop', 'rewind', 'forget'], 'text'],
     run: async (context, args, options) => (await import('../align-commands.ts')).align(context, args, options),
   },
 };
