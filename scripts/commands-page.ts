@@ -32,7 +32,7 @@ This page is made from the table that the commands themselves are read from. \`d
 | Code | Means |
 | --- | --- |
 | 0 | done |
-| 1 | \`diff\` and the file tools found a difference or damage, \`grep\` found nothing; or a bug of ours |
+| 1 | \`diff\` and the file tools found a difference or damage, \`grep\` found nothing, \`align run\` left records out; or a bug of ours |
 | 2 | the command line or the configuration is wrong; nothing was done |
 | 3 | \`serve\`: the address is taken, or not ours |
 | 4 | the data directory, or another file or folder here: not there, not writable, not ours, in use, damaged |

@@ -231,17 +231,27 @@ function tellStart({ output }: Context, { group, input, periodMs, stored, option
   const count = partitionsOf(input.topics).length;
   const what = `${count} partitions of ${[...input.topics.keys()].join(', ')}`;
   const given = formatDuration(periodMs);
-  const isSame = rule === null || (rule.mode === 'period' && rule.stepMs === periodMs);
+  const isSame = rule === null || isAsked(rule, periodMs, options.lookAhead);
   if (isSame) output.tell(`${group}: ${what}, ${given} at a time`);
   else {
     const files = options.out === undefined ? '' : `; the files of --out span ${given}`;
     output.tell(`${group}: ${what}, by the stored rule: ${ruleText(rule)}`);
+    const asked =
+      options.lookAhead === undefined
+        ? `--period ${given} does not count`
+        : `--period ${given} and --look-ahead ${Number(options.lookAhead)} do not count`;
     output.tell(
-      `--period ${given} does not count, as the group has a rule already${files}; to change it: drover align set-period ${group} ${given}`,
+      `${asked}, as the group has a rule already${files}; to change it: drover align set-period ${group} ${given}`,
     );
   }
   if (limit?.isFinished !== true) return;
   output.tell(`${group} has come to its end in an earlier run: only what was added since is read`);
+}
+
+/** Whether the rule is the one that was asked for. */
+function isAsked(rule: Rule, periodMs: number, lookAhead: OptionValues[string]): boolean {
+  if (rule.mode !== 'period' || rule.stepMs !== periodMs) return false;
+  return lookAhead === undefined || Number(lookAhead) === rule.lookAhead;
 }
 
 function tellNothing({ output }: Context, group: string, { limit }: Stored): void {

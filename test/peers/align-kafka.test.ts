@@ -5,7 +5,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Kafka, logLevel } from 'kafkajs';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { align } from '../../src/align/index.ts';
 import { connect } from '../../src/client/index.ts';
+import { KafkaJsSource } from '../../src/kafka/readers/kafkajs.ts';
 import { startTestServer } from '../../src/testing/index.ts';
 import { byStart, makeData, readPeriods } from '../align-data.ts';
 import { linesOf, runRounds } from '../align-processes.ts';
@@ -92,5 +94,69 @@ describe.skipIf(isMissing)(isMissing ? found : 'Apache Kafka', () => {
     expect(result.tooEarly).toEqual([]);
     expect(result.compared).toBeGreaterThan(0);
     expect(plan.records.at(-1)).toMatchObject({ topics: 3, partitions: 12, records: data.count });
+  });
+
+  test('a broker that is killed and started again under a run ends nothing, and nothing is lost', {
+    timeout: 300_000,
+  }, async () => {
+    const [partitions, each] = [4, 500];
+    await using server = await startTestServer({ tickTimeMs: 500, extendedTypesEnabled: true });
+    await using client = await connect(server.address, { renew: true });
+    await client.create('/kafka');
+    const zookeeper = `${server.address}/kafka`;
+    const config = { 'log.retention.ms': '-1' }; // the records are of long ago
+    const peer = found as KafkaPeer;
+    await using broker = await startKafka(peer, { zookeeper, brokerId: 1, config });
+    const kafka = new Kafka({ brokers: [broker.address], logLevel: logLevel.NOTHING });
+    const [admin, producer] = [kafka.admin(), kafka.producer()];
+    await Promise.all([admin.connect(), producer.connect()]);
+    const topic = { topic: 't', numPartitions: partitions, replicationFactor: 1 };
+    await admin.createTopics({ waitForLeaders: true, topics: [topic] });
+    for (let partition = 0; partition < partitions; partition++) {
+      const messages = Array.from({ length: each }, (_, i) => {
+        return {
+          partition,
+          value: `${partition}:${i}`,
+          timestamp: String(1_700_000_040_000 + i * 6_000),
+        };
+      });
+      await producer.send({ topic: 't', messages });
+    }
+    await Promise.all([admin.disconnect(), producer.disconnect()]);
+    await using source = new KafkaJsSource(kafka);
+    const mode = { period: '1m' } as const;
+    const run = align(client, { group: 'g', source, topics: { t: partitions }, mode });
+    const seen = new Set<string>();
+    let killing: Promise<void> = Promise.resolve();
+    const loop = (async () => {
+      for await (const batch of run) {
+        for (const { value } of batch.records) seen.add(String(value));
+        await killing; // at another place in its work each time
+        await batch.done();
+      }
+    })();
+    const ended = loop.then(
+      () => 'ended',
+      (error) => error,
+    );
+    const reached = (count: number) =>
+      expect.poll(() => seen.size, { timeout: 120_000 }).toBeGreaterThanOrEqual(count);
+
+    for (const count of [100, 600, 1_100]) {
+      await reached(count);
+      killing = broker.kill();
+      await killing;
+      await expect
+        .poll(() => client.exists('/kafka/brokers/ids/1'), { timeout: 30_000 })
+        .toBeNull();
+      await broker.start();
+    }
+    await reached(partitions * each);
+
+    await broker.kill();
+    const beganMs = performance.now();
+    await run.close();
+    expect(performance.now() - beganMs).toBeLessThan(15_000);
+    expect(await ended).toBe('ended');
   });
 });
