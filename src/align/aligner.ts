@@ -300,7 +300,11 @@ export class Aligner extends EventEmitter<AlignEvents> {
   #quarantine(owned: OwnedPartition, record: KafkaRecord, reason: QuarantineReason): void {
     this.#quarantined += 1;
     const partition = partitionIdOf(owned);
-    this.#options.onQuarantine?.(partition, record, reason);
+    try {
+      this.#options.onQuarantine?.(partition, record, reason);
+    } catch (error) {
+      this.#finish({ error }); // the caller's own: the source has not failed, and is not tried again
+    }
     const isHeard = this.emit('quarantined', partition, record, reason);
     const isLost = this.#settings.quarantine === 'skip';
     if (isLost && !isHeard && this.#options.onQuarantine === undefined) {

@@ -30,11 +30,13 @@ import { rewindTable } from './option-tables.ts';
 import { childrenOf, readNode } from './read-node.ts';
 import type { AlignClient } from './session.ts';
 
+/** Which cut a group is set back to. */
 export interface RewindOptions extends RootOption {
   /** Back to the last cut at or before this moment of event time. Without it: the last before the limit. */
   readonly toMs?: number;
 }
 
+/** What {@link rewindAlignment} has changed. */
 export interface Rewound {
   readonly before: { readonly limitMs: number | null; readonly cutEnd: number };
   /** Where the limit is now: at the end of the cut. */
@@ -43,7 +45,12 @@ export interface Rewound {
   readonly earlier: readonly number[];
 }
 
-/** Sets the group back to a cut. What was read after it comes again. */
+/**
+ * Sets a group back to one of its last sixteen cuts: its limit, where each partition goes on, and which
+ * periods were called. What was read after the cut comes again. No member may be running.
+ *
+ * @throws ArgumentError when the group is running, or keeps no such cut.
+ */
 export async function rewindAlignment(
   client: AlignClient,
   group: string,

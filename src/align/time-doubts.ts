@@ -10,6 +10,7 @@ import { type Duration, durationMs } from './duration.ts';
 import { doubtOf, type QuarantineReason } from './event-time.ts';
 import { type Verdict, verdictOf } from './verdict.ts';
 
+/** A record whose event time a run would not believe. */
 export interface DoubtedRecord {
   readonly offset: bigint;
   /** NaN where there is none. */
@@ -17,6 +18,7 @@ export interface DoubtedRecord {
   readonly reason: QuarantineReason;
 }
 
+/** As the options of `align` with the same names. */
 export interface TimeDoubtsOptions {
   /** @default '5m' */
   readonly futureTolerance?: Duration;
@@ -26,6 +28,7 @@ export interface TimeDoubtsOptions {
   readonly nowMs?: number;
 }
 
+/** Tells which event times of a partition a run would believe, without running it. */
 export class TimeDoubts {
   readonly #doubt: { readonly nowMs: number; readonly futureToleranceMs: number };
   readonly #maxAheadMs: number;

@@ -16,6 +16,9 @@ export interface Span {
   readonly endMs: number;
 }
 
+/** Later than that is no time of the data, as in a run. */
+const futureToleranceMs = 300_000;
+
 const spanPath = (group: string) => `${alignPaths(group).base}/span`;
 
 /** Null where no record has a time. */
@@ -29,7 +32,7 @@ export async function spanOf({ source, topics, timeOf }: AlignInput): Promise<Sp
       const { value } = await reader.next();
       await reader.close();
       const timeMs = value === undefined ? Number.NaN : timeOf(value.records[0]!);
-      if (Number.isFinite(timeMs) && timeMs >= 0) times.push(timeMs);
+      if (timeMs >= 0 && timeMs <= Date.now() + futureToleranceMs) times.push(timeMs);
     }
   }
   if (times.length === 0) return null;

@@ -13,12 +13,21 @@
 import { type Clock, type Deferred, deferred } from '../support/index.ts';
 import { type PartitionReader, ReaderError, type RecordBatch } from './reader.ts';
 
+/** What a {@link GuardedReader} needs besides the reader. */
 export interface GuardOptions {
   readonly clock: Clock;
-  /** @default 5,000 */
+  /**
+   * How long the reader may take to close.
+   *
+   * @default 5_000
+   */
   readonly closeTimeoutMs?: number;
 }
 
+/**
+ * Any reader, with all its failures coming out of `next`: pausing, resuming and seeking never throw.
+ * Use it where those calls are made from a watch or a timer, in which nothing could catch an error.
+ */
 export class GuardedReader implements PartitionReader {
   readonly topic: string;
   readonly partition: string;

@@ -457,3 +457,17 @@ test('records of a clock that runs fast are counted, and warned of where nothing
     process.off('warning', hear);
   }
 });
+
+test('a callback for doubted records that throws ends the run, and the source is not tried again', async () => {
+  await partitions([0, -30_000_000], [0]);
+  await using zk = await startZk();
+  let calls = 0;
+  const onQuarantine = () => {
+    calls += 1;
+    throw new Error('no room in the dead letter queue');
+  };
+  await using a = await start(zk, 2, { onQuarantine });
+
+  await expect(a.loop).rejects.toThrow('no room in the dead letter queue');
+  expect(calls).toBe(1);
+});
