@@ -49,7 +49,7 @@ test('the rule is changed under way, and what was promised still holds', {
   await expect(campaign.run()).resolves.toMatchObject({ simulatedMinutes: expect.any(Number) });
 });
 
-test.for([11, 12])(
+test.for([11, 13])(
   'seed %i: held by hand, let on by steps and let go, through faults and changes of the rule',
   { timeout: 60_000 },
   async (seed) => {

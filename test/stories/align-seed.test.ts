@@ -257,6 +257,6 @@ test('what the layout cannot say is refused', async () => {
   expect(make({ period: 1_500 })).toThrow(/whole seconds/);
   expect(make({ startMs: 5 })).toThrow(/whole seconds/);
   expect(make({ topicPartitions: {} })).toThrow(/none/);
-  expect(make({ layout: 'perl' })).toThrow(/seed or java/);
+  expect(make({ layout: 'perl' })).toThrow(/one of seed, java/);
   expect(make({ topicPartitions: { 'a;b': [0] } })).toThrow(/cannot be written/);
 });

@@ -193,7 +193,7 @@ test('what the layout cannot say is refused, and says which', async () => {
   );
   await expect(start({ layout, mode: { period: '1500ms' } })).rejects.toThrow(/whole seconds/);
   await expect(start({ layout: 'seed' })).rejects.toThrow(/startMs, or from/);
-  await expect(start({ layout: 'other' as 'seed' })).rejects.toThrow(/seed or java/);
+  await expect(start({ layout: 'other' as 'seed' })).rejects.toThrow(/one of seed, java/);
 });
 
 test('held by hand, ours holds those with whom it shares its limit', async () => {
