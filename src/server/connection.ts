@@ -117,6 +117,9 @@ export class Connection implements Watcher {
   speaksReadOnly = true;
   /** Its next request is waited for: see gathering.ts. */
   awaitedRound = 0;
+  /** The same for its next read, since a watch of its was spent. */
+  lookRound = 0;
+  hasSpentWatch = false;
   /** For whoever counts links. */
   onClosed: () => void = () => {};
   /** The first frame is here. */

@@ -124,6 +124,10 @@ export class DiskLog implements TxnLog {
     });
   }
 
+  get isInstant(): boolean {
+    return this.#options.unsafeNoFsync ?? false;
+  }
+
   get lastDurableZxid(): bigint {
     return this.#writer.lastDurableZxid;
   }

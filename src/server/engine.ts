@@ -71,7 +71,7 @@ export class Engine implements Service {
   readonly #reader = new Reader();
   readonly #readCall = new ReadCall();
   readonly #outbox: Outbox;
-  readonly #gathering = new Gathering();
+  readonly #gathering: Gathering;
   readonly #barriers = new Set<Connection>();
   /** Links whose reads go on in the next turn of the event loop, in the order in which they stopped. */
   readonly #later = new Set<Connection>();
@@ -147,7 +147,9 @@ export class Engine implements Service {
       authIdsMax: this.limits.authIdsMax,
       idCharsMax: this.limits.frameBytesMax,
     });
-    this.#pipeline = new Pipeline(options.log ?? memoryLog, clock, this.stats, {
+    const log = options.log ?? memoryLog;
+    this.#gathering = new Gathering({ waitsForLooks: log.isInstant ?? false });
+    this.#pipeline = new Pipeline(log, clock, this.stats, {
       batchBegun: (nowMs) => {
         this.#moment.begin(nowMs);
         this.#reads.work = 0;
@@ -402,6 +404,7 @@ export class Engine implements Service {
       this.#write(connection, session, op, xid, ids, end - start, forced, asked);
       return;
     }
+    this.#gathering.looked(connection);
     if (op === 'sync' && this.#line.zxid > this.tree.lastZxid)
       this.#waitFor(connection, this.#line.zxid);
     if (forced !== undefined) {

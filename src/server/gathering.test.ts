@@ -2,8 +2,8 @@ import { expect, test } from 'vitest';
 import type { Connection } from './connection.ts';
 import { Gathering } from './gathering.ts';
 
-const link = (state: { isLive?: boolean; inFlight?: number } = {}) =>
-  ({ isLive: true, inFlight: 0, awaitedRound: 0, ...state }) as unknown as Connection;
+const link = (state: { isLive?: boolean; inFlight?: number; hasSpentWatch?: boolean } = {}) =>
+  ({ isLive: true, inFlight: 0, awaitedRound: 0, lookRound: 0, ...state }) as unknown as Connection;
 
 test('it is over once all who were answered have spoken', () => {
   const gathering = new Gathering();
@@ -29,6 +29,36 @@ test('nobody is waited for longer than a moment, by time or by turns', () => {
   let turns = 0;
   while (gathering.isOn(7)) turns += 1;
   expect(turns).toBeLessThan(200);
+});
+
+test('without a disk, who was told that its watch is spent is waited for until it reads, or for a moment', () => {
+  const gathering = new Gathering({ waitsForLooks: true });
+  const told = () => link({ hasSpentWatch: true });
+  const [a, b] = [told(), told()];
+  gathering.answered([a, b], 0);
+  gathering.heard(a);
+  gathering.heard(b);
+  expect(gathering.isOn(0.2)).toBe(true);
+  gathering.looked(a);
+  gathering.looked(a);
+  expect(gathering.isOn(0.2)).toBe(true);
+  gathering.looked(b);
+  expect(gathering.isOn(0.2)).toBe(false);
+
+  const late = told();
+  gathering.answered([late], 5);
+  gathering.heard(late);
+  expect(gathering.isOn(5.29)).toBe(true);
+  expect(gathering.isOn(5.31)).toBe(false);
+});
+
+test('with a disk, nobody is waited for longer than it takes to be heard', () => {
+  const gathering = new Gathering();
+  const told = link({ hasSpentWatch: true });
+  gathering.answered([told], 0);
+  gathering.heard(told);
+
+  expect(gathering.isOn(0.01)).toBe(false);
 });
 
 test('not waited for: a link that is gone, that waits itself, that was answered before; or too many', () => {

@@ -21,9 +21,12 @@ export interface TxnLog {
    */
   append(batch: readonly LoggedTxn[], isQuiet?: boolean): Promise<void>;
   close(): Promise<void>;
+  /** It waits for no disk. */
+  readonly isInstant?: boolean;
 }
 
 export const memoryLog: TxnLog = {
   append: () => Promise.resolve(),
   close: () => Promise.resolve(),
+  isInstant: true,
 };

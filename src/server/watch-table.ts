@@ -21,6 +21,8 @@ export const anyKind = 7;
 export interface Watcher {
   /** Of the session behind it, for who lists watches. */
   readonly watcherId: bigint;
+  /** Set when a one-shot watch of its is spent. */
+  hasSpentWatch?: boolean;
   mayRead(acl: readonly Acl[]): boolean;
   deliver(frame: Buffer): void;
 }
@@ -163,6 +165,7 @@ export class WatchTable {
     for (const entry of here) {
       const { owner } = entry;
       told.push(owner.watcher);
+      if ((entry.kinds & watchKinds.oneShot) !== 0) owner.watcher.hasSpentWatch = true;
       entry.kinds &= ~watchKinds.oneShot;
       if (entry.kinds === 0) owner.live -= 1;
       else entry.at = left.push(entry) - 1;
