@@ -20,6 +20,7 @@ import type { Timer } from '../support/index.ts';
 import type { Auth } from './auth.ts';
 import type { Call } from './call.ts';
 import type { Limits } from './limits.ts';
+import { largeReplyBytes } from './output-total.ts';
 import { lengthBytes } from './replies.ts';
 import type { ServerSession } from './sessions.ts';
 import type { ConnectionStats } from './stats.ts';
@@ -65,6 +66,12 @@ export interface Service {
   readonly hasReadEnough: boolean;
   /** It has reads waiting for a later turn of the event loop. */
   goOnLater(connection: Connection): void;
+  /** So much waits to be sent, over all links, that large replies wait. */
+  readonly isOutputTight: boolean;
+  /** It has a large read that waits for that. */
+  waitForOutput(connection: Connection): void;
+  /** So much of what it was told its peer has not taken. */
+  queued(connection: Connection, bytes: number): void;
   /** It can say more again, and has requests waiting for that. */
   unclogged(connection: Connection): void;
   closed(connection: Connection): void;
@@ -334,6 +341,11 @@ export class Connection implements Watcher {
     return this.#out !== undefined && this.#out.length > this.#service.limits.outputBytesSoftMax;
   }
 
+  /** Whether a reply of about this length waits until clients have taken others. */
+  isHeldBack(replyBytes: number): boolean {
+    return replyBytes > largeReplyBytes && this.#service.isOutputTight;
+  }
+
   /** Whether all that was asked before it on the link has its reply. */
   isNext(call: Call): boolean {
     return this.#turns.head === call;
@@ -367,6 +379,10 @@ export class Connection implements Watcher {
       }
       if (head.kind === 'frame' && !isDue && this.#service.hasReadEnough) {
         this.#service.goOnLater(this);
+        break;
+      }
+      if (head.kind === 'frame' && !isDue && this.isHeldBack(head.replyBytes)) {
+        this.#service.waitForOutput(this);
         break;
       }
       this.#turns.shift();
@@ -430,14 +446,17 @@ export class Connection implements Watcher {
   #send(bytes: Buffer, length: number): boolean {
     if (this.#state === 'closed') return true;
     if (this.wire.write(bytes, length)) return true;
+    const { queuedBytes } = this.wire;
     const { outputBytesSoftMax, outputBytesMax } = this.#service.limits;
-    if (this.wire.queuedBytes > outputBytesMax) this.close();
-    else if (this.wire.queuedBytes > outputBytesSoftMax) this.#pauseFor(pauses.output, true);
+    if (queuedBytes > outputBytesMax) this.close();
+    else if (queuedBytes > outputBytesSoftMax) this.#pauseFor(pauses.output, true);
+    this.#service.queued(this, queuedBytes);
     return false;
   }
 
   /** The peer has taken what was queued. */
   drained(): void {
+    this.#service.queued(this, 0);
     if ((this.#paused & pauses.output) === 0) return;
     this.#pauseFor(pauses.output, false);
     this.#service.unclogged(this);

@@ -28,6 +28,7 @@ import { NowAndThen } from './now-and-then.ts';
 import type { EngineOptions } from './options.ts';
 import { Outbox } from './outbox.ts';
 import { Outlook } from './outlook.ts';
+import { largeReplyBytes, lookEveryMs, OutputTotal, stalledMs } from './output-total.ts';
 import { OwnWrites } from './own-writes.ts';
 import { Pipeline } from './pipeline.ts';
 import { Prepare } from './prepare.ts';
@@ -75,6 +76,10 @@ export class Engine implements Service {
   readonly #barriers = new Set<Connection>();
   /** Links whose reads go on in the next turn of the event loop, in the order in which they stopped. */
   readonly #later = new Set<Connection>();
+  readonly #output: OutputTotal;
+  /** Links with a large read that waits until others have taken theirs. */
+  readonly #heldBack = new Set<Connection>();
+  #outputLook: Timer | undefined;
   #isGoingOn = false;
   readonly #moment: Moment;
   readonly #nowAndThen: NowAndThen;
@@ -101,6 +106,7 @@ export class Engine implements Service {
       failed: (error) => this.fail(error),
     });
     this.limits = limitsOf(options.limits);
+    this.#output = new OutputTotal(this.limits.outputBytesTotalMax);
     this.tree =
       options.tree ??
       new Tree({
@@ -259,6 +265,8 @@ export class Engine implements Service {
     this.connections.delete(connection);
     this.#barriers.delete(connection);
     this.#later.delete(connection);
+    this.#heldBack.delete(connection);
+    this.queued(connection, 0);
     this.watches.removeAll(connection);
     const { session } = connection;
     if (session?.connection === connection) session.connection = undefined;
@@ -302,6 +310,59 @@ export class Engine implements Service {
       this.fail(error instanceof Error ? error : new Error(String(error)));
     }
   };
+
+  get isOutputTight(): boolean {
+    return this.#output.isTight;
+  }
+
+  queued(connection: Connection, bytes: number): void {
+    if (connection.state === 'closed' && bytes > 0) return;
+    const output = this.#output;
+    const wasTight = output.isTight;
+    output.note(connection, bytes, this.#moment.nowMs);
+    if (output.isOver) {
+      output.look(this.#moment.nowMs);
+      while (output.isOver) this.#closeLargest(output.largest()!);
+    }
+    if (wasTight && !output.isTight) this.#letGo();
+  }
+
+  waitForOutput(connection: Connection): void {
+    this.#heldBack.add(connection);
+    this.#outputLook ??= this.#clock.after(lookEveryMs, () => this.#lookAtOutput(), true);
+  }
+
+  #lookAtOutput(): void {
+    this.#outputLook = undefined;
+    if (this.#stopped) return;
+    const output = this.#output;
+    const nowMs = this.#clock.nowMs();
+    output.look(nowMs);
+    while (output.isTight) {
+      const stalled = output.largest(nowMs - stalledMs);
+      if (stalled === undefined) break;
+      this.#closeLargest(stalled);
+    }
+    if (!output.isTight) this.#letGo();
+    else if (this.#heldBack.size > 0) {
+      this.#outputLook = this.#clock.after(lookEveryMs, () => this.#lookAtOutput(), true);
+    }
+  }
+
+  #closeLargest(connection: Connection): void {
+    const { queuedBytes } = connection.wire;
+    this.#logger.warn(
+      { address: connection.wire.address, queuedBytes, totalBytes: this.#output.bytes },
+      'closed the connection whose client takes its replies most slowly: too many wait to be sent',
+    );
+    connection.close();
+  }
+
+  /** Large reads go on, as far as there is room. */
+  #letGo(): void {
+    for (const connection of this.#heldBack) this.goOnLater(connection);
+    this.#heldBack.clear();
+  }
 
   chunkBegun(bytes: number): void {
     this.#moment.begin(this.#clock.nowMs());
@@ -414,11 +475,19 @@ export class Engine implements Service {
     } else if (this.hasReadEnough) {
       this.#waitWith(connection, bytes, start, end, borrowed, ids, false);
       this.goOnLater(connection);
+    } else if (this.#output.isTight && this.#isLarge(connection, bytes, start, end)) {
+      this.#waitWith(connection, bytes, start, end, borrowed, ids, false);
+      this.waitForOutput(connection);
     } else {
       this.#read(connection, bytes, start, end, borrowed, ids);
       this.#answered += 1;
       this.stats.byOp.answered(code);
     }
+  }
+
+  #isLarge(connection: Connection, bytes: Buffer, start: number, end: number): boolean {
+    const { id } = connection.session!;
+    return this.#reads.replyBytes(bytes.subarray(start, end), id) > largeReplyBytes;
   }
 
   #waitWith(
@@ -646,6 +715,7 @@ export class Engine implements Service {
   fail(error: Error): void {
     if (this.#stopped) return;
     this.#stopped = true;
+    this.#outputLook?.cancel();
     this.#logger.error({ err: error, zxid: this.lastZxid }, 'stopped: going on could lose writes');
     this.#expiry.stop();
     for (const connection of [...this.connections]) connection.close();
@@ -657,6 +727,7 @@ export class Engine implements Service {
   async stop(): Promise<void> {
     if (this.#stopped) return;
     this.#stopped = true;
+    this.#outputLook?.cancel();
     this.#expiry.stop();
     await this.#pipeline.idle();
     for (const connection of [...this.connections]) connection.finish();

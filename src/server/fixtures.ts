@@ -8,7 +8,7 @@ export class NoWire implements Wire {
   readonly address = '127.0.0.1';
   readonly port = 1;
   readonly secure = false;
-  readonly queuedBytes = 0;
+  readonly queuedBytes: number = 0;
   sent = 0;
   write(_bytes: Buffer, length: number): boolean {
     this.sent += length;

@@ -25,6 +25,8 @@ export const defaultLimits = {
   /** Replies that a client does not take: above the first the link is not read, above the second closed. */
   outputBytesSoftMax:        1024 * 1024,
   outputBytesMax:            64 * 1024 * 1024,
+  /** The same over all links: see output-total.ts for which of them wait and which are closed. */
+  outputBytesTotalMax:       512 * 1024 * 1024,
   /** What a client may re-register after a reconnect, and more. */
   watchesPerConnectionMax:   200_000,
   watchesMax:                10_000_000,

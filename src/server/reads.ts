@@ -55,6 +55,8 @@ const countedMin = 1_000;
 const pathStart = 12;
 /** What a reply takes that has neither data nor a list. */
 const plainBytes = 128;
+/** So many frames of the largest size are as much as a multiRead may be answered with. */
+const multiReadFramesMax = 8;
 /** A name of common length, twice. */
 const childBytes = 64;
 
@@ -136,13 +138,19 @@ export class Reads {
     return plainBytes + (isData ? nodes.dataBytes(node) : childBytes * nodes.childCount(node));
   }
 
+  /** No client takes more than a frame or two. */
+  get #multiReadBytesMax(): number {
+    const { frameBytesMax, outputBytesMax } = this.#limits;
+    return Math.min(outputBytesMax, multiReadFramesMax * frameBytesMax);
+  }
+
   #multiReadBytes(request: Buffer): number {
     try {
       let sum = 0;
       for (const { op, request: part } of MultiRequest.read(new Reader(request.subarray(8)))) {
         const { path } = part as { path: string };
         sum += this.#nodeReplyBytes(this.#tree.find(path), op === 'getData');
-        if (sum > this.#limits.outputBytesMax) return sum; // it will be refused
+        if (sum > this.#multiReadBytesMax) return sum; // it will be refused
       }
       return sum;
     } catch (error) {
@@ -336,7 +344,7 @@ export class Reads {
     this.work += reads.length;
     for (const part of reads) {
       // A frame has room for the same large node tens of thousands of times: no memory has, for the reply.
-      if (writer.length - start > this.#limits.outputBytesMax) {
+      if (writer.length - start > this.#multiReadBytesMax) {
         writer.truncate(start);
         return err.quotaExceeded;
       }
