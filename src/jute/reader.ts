@@ -35,6 +35,11 @@ export class Reader {
     return this;
   }
 
+  /** Another reader of what is left: this one stays where it is. */
+  rest(): Reader {
+    return new Reader(this.#bytes, this.#at, this.#end, this.#borrowed);
+  }
+
   get at(): number {
     return this.#at;
   }

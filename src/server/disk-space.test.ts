@@ -52,13 +52,13 @@ test('a disk that runs full is told of now and then, and so is its end, which ta
 
   expect(changes).toEqual([true, false]);
   expect(lines).toEqual([
-    'error: the disk is nearly full: writes are refused until there is room',
-    'error: the disk is nearly full: writes are refused until there is room',
+    'error: the disk is nearly full: all writes but deletes are refused until there is room',
+    'error: the disk is nearly full: all writes but deletes are refused until there is room',
     'warn: there is room on the disk again: writes are taken',
   ]);
 });
 
-test('a disk with little more than the limit is looked at more often, until writes are refused', async () => {
+test('a disk with little more than the limit is looked at more often, until deletes are refused too', async () => {
   const clock = new ManualClock();
   let free = 1_000;
   let looks = 0;
@@ -84,8 +84,11 @@ test('a disk with little more than the limit is looked at more often, until writ
   expect(await looksWithin(lookEveryMs)).toBe(1);
   expect(await looksWithin(lookEveryMs)).toBe(lookEveryMs / lookOftenMs);
   free = 40;
+  expect(await looksWithin(lookEveryMs)).toBe(lookEveryMs / lookOftenMs);
+  expect([space.isLow, space.hasRoomForDeletes]).toEqual([true, true]);
+  free = 24;
   expect(await looksWithin(lookEveryMs)).toBe(1);
-  expect(space.isLow).toBe(true);
+  expect([space.isLow, space.hasRoomForDeletes]).toEqual([true, false]);
   space.stop();
 });
 
@@ -140,6 +143,43 @@ test('on a disk that is nearly full writes are refused and not logged, reads and
     expect(await client.err('create', node('/b'))).toBe(0);
     expect(value('writes_refused')).toBe(0);
     client.close();
+  } finally {
+    rmSync(dataDir, { recursive: true, force: true });
+  }
+});
+
+test('on a disk that is nearly full, what deletes is done as long as the log has room for it', async () => {
+  const dataDir = mkdtempSync(join(tmpdir(), 'drover-space-'));
+  const clock = new MovableClock();
+  let free = 1_000 * mib;
+  try {
+    const options = { port: 0, dataDir, clock, diskFreeBytes: async () => free };
+    await using server = await startServer(options);
+    const look = async (freeNow: number) => {
+      free = freeNow;
+      await clock.advance(lookEveryMs);
+      while (server.facts.storage!.freeBytes!() !== freeNow) await settled();
+    };
+    const client = await RawClient.connect(server.port);
+    for (const name of 'abcdef') await client.ask('create', node(`/${name}`));
+    const gone = (path: string) => ({ path, version: -1 });
+    const deletes = (path: string) => ({ op: 'delete' as const, request: gone(path) });
+    const checks = { op: 'check' as const, request: { path: '/a', version: 0 } };
+    const creates = { op: 'create' as const, request: node('/g') };
+
+    await look(40 * mib);
+    expect(await client.err('create', node('/g'))).toBe(-125);
+    expect(await client.err('delete', gone('/b'))).toBe(0);
+    expect(await client.err('multi', [checks, deletes('/c'), deletes('/d')])).toBe(0);
+    expect(await client.err('multi', [deletes('/e'), creates])).toBe(-125);
+    expect(await client.err('multi', [checks])).toBe(-125);
+    expect(await client.err('exists', { path: '/d', watch: false })).toBe(-101);
+    expect(await client.err('exists', { path: '/e', watch: false })).toBe(0);
+
+    await look(31 * mib);
+    expect(await client.err('delete', gone('/e'))).toBe(-125);
+    expect(await client.err('multi', [deletes('/e')])).toBe(-125);
+    expect(await client.err('closeSession', {})).toBe(0);
   } finally {
     rmSync(dataDir, { recursive: true, force: true });
   }

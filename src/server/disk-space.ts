@@ -1,7 +1,8 @@
 /**
  * Watches how much room is left where the log and the snapshots are.
  *
- * Below `diskFreeBytesMin` writes are refused and reads go on: a log that finds the disk full ends the
+ * Below `diskFreeBytesMin` writes are refused and reads go on, and so do deletes until only half of that is left:
+ * without them nobody could make the tree, and the snapshots to come, any smaller. A log that finds the disk full ends the
  * server, and what is left by then is not enough to put things right. Who frees some room, and a tenth
  * more than the limit asks for, finds writes taken again within `lookEveryMs`. Where the limit is near, it is
  * looked more often: a log can take hundreds of megabytes a second.
@@ -44,12 +45,18 @@ export class DiskSpace {
     this.#options = options;
   }
 
+  /** Deletes take room too, in the log. */
+  get hasRoomForDeletes(): boolean {
+    return this.freeBytes >= this.#options.freeBytesMin / 2;
+  }
+
   /** Resolves when it has looked once. */
   async start(): Promise<void> {
     if (this.#options.freeBytesMin === Infinity) return; // 0, as it was said: no limit
     await this.#look();
     if (this.#isStopped) return;
-    const isNear = !this.isLow && this.freeBytes < nearTimes * this.#options.freeBytesMin;
+    const isWritten = !this.isLow || this.hasRoomForDeletes;
+    const isNear = isWritten && this.freeBytes < nearTimes * this.#options.freeBytesMin;
     const waitMs = isNear ? lookOftenMs : lookEveryMs;
     this.#timer = this.#options.clock.after(waitMs, () => void this.start(), true);
   }
@@ -82,7 +89,10 @@ export class DiskSpace {
     this.isLow = isLow;
     if (isLow && (isNew || clock.nowMs() - this.#saidMs >= sayEveryMs)) {
       this.#saidMs = clock.nowMs();
-      logger.error(fields, 'the disk is nearly full: writes are refused until there is room');
+      logger.error(
+        fields,
+        'the disk is nearly full: all writes but deletes are refused until there is room',
+      );
     }
     if (!isNew) return;
     if (!isLow) logger.warn(fields, 'there is room on the disk again: writes are taken');

@@ -9,7 +9,15 @@
 
 import { setImmediate } from 'node:timers';
 import { ProtocolError, Reader, readInt } from '../jute/index.ts';
-import { type Id, type OpName, ops, printable, type TxnBody, wireOf } from '../protocol/index.ts';
+import {
+  type Id,
+  MultiRequest,
+  type OpName,
+  ops,
+  printable,
+  type TxnBody,
+  wireOf,
+} from '../protocol/index.ts';
 import { type Clock, type Logger, silentLogger, type Timer } from '../support/index.ts';
 import { type Applied, ownerKind, Tree } from '../tree/index.ts';
 import { isLoopback } from './addresses.ts';
@@ -49,6 +57,19 @@ type Session = ServerSession<Connection>;
 
 const marshallingErr = wireOf('MARSHALLING_ERROR');
 const quotaErr = wireOf('QUOTA_EXCEEDED');
+
+/** Whether a multi deletes, and does nothing else but check. */
+function isOfDeletes(reader: Reader): boolean {
+  try {
+    const parts = MultiRequest.read(reader);
+    const deletes = parts.filter(({ op }) => op === 'delete').length;
+    const checks = parts.filter(({ op }) => op === 'check').length;
+    return deletes > 0 && deletes + checks === parts.length;
+  } catch (error) {
+    if (error instanceof ProtocolError) return false;
+    throw error;
+  }
+}
 
 export class Engine implements Service {
   readonly tree: Tree;
@@ -92,6 +113,8 @@ export class Engine implements Service {
   #stopped = false;
   /** The disk is nearly full. Sessions come and go all the same: whoever reads needs one. */
   refusesWrites = false;
+  /** Whether it has room for deletes all the same. */
+  takesDeletes: () => boolean = () => false;
   #onFailed: (error: Error) => void = () => {};
 
   constructor(options: EngineOptions) {
@@ -585,7 +608,7 @@ export class Engine implements Service {
     forced: number | undefined,
     asked: Asked | undefined,
   ): void {
-    if (this.refusesWrites && op !== 'closeSession') {
+    if (this.refusesWrites && !this.#isTakenAnyway(op)) {
       this.stats.writesRefused += 1;
       if (asked !== undefined) this.#options.onRefused?.({ op, session, connection, asked });
       this.#inTurn(connection, 0, xid, quotaErr); // not even the refusal is logged
@@ -610,6 +633,14 @@ export class Engine implements Service {
     }
     if (op === 'closeSession' && forced === undefined) session.closing = true;
     this.#line.submit(call, prepared);
+  }
+
+  /** Sessions end, and what frees room is done as long as the log has some. */
+  #isTakenAnyway(op: OpName): boolean {
+    if (op === 'closeSession') return true;
+    if (!this.takesDeletes()) return false;
+    if (op === 'delete' || op === 'deleteContainer') return true;
+    return op === 'multi' && isOfDeletes(this.#reader.rest());
   }
 
   #createSession(connection: Connection, session: Session): void {
@@ -694,7 +725,7 @@ export class Engine implements Service {
 
   /** Has a container or TTL node go, unless it changes. False where nothing is taken away for now. */
   reap(path: string): boolean {
-    if (this.#stopped || this.refusesWrites) return false;
+    if (this.#stopped || (this.refusesWrites && !this.takesDeletes())) return false;
     this.#own.reap(path);
     return true;
   }

@@ -54,7 +54,7 @@ export const defaultLimits = {
   authWindowMs:              60_000,
   /** Addresses whose failures are remembered. */
   authAddressesMax:          10_000,
-  /** With less free on the disk of the log or the snapshots, writes are refused. A full disk ends the server. */
+  /** With less free on the disk of the log or the snapshots, writes are refused; below half of it deletes are too. A full disk ends the server. */
   diskFreeBytesMin:          64 * 1024 * 1024,
 } as const satisfies Record<string, number>;
 

@@ -181,6 +181,11 @@ export async function startServer(options: ServerOptions = {}): Promise<RunningS
             life.engine.refusesWrites = isLow;
           },
         });
+  const followDisk = ({ engine }: typeof life) => {
+    engine.refusesWrites = disk?.isLow ?? false;
+    engine.takesDeletes = () => disk?.hasRoomForDeletes ?? true;
+  };
+  followDisk(life);
   await disk?.start();
 
   let restoring: Promise<number> | undefined;
@@ -200,7 +205,7 @@ export async function startServer(options: ServerOptions = {}): Promise<RunningS
     // With what was brought, or, where it could not be written, with what was there before.
     try {
       life = await begin();
-      life.engine.refusesWrites = disk?.isLow ?? false;
+      followDisk(life);
     } catch (error) {
       onFailed(error as Error);
       throw error;
