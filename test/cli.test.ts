@@ -4,6 +4,7 @@ import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_pr
 import { once } from 'node:events';
 import {
   constants,
+  copyFileSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -816,16 +817,42 @@ test('an audit log that nobody reads takes a bounded room, and no longer to end;
   await out.close();
 });
 
-test('a JKS store is refused with how to convert it', async () => {
-  writeFileSync(join(folder, 'server.jks'), 'x');
-
-  const { code, err } = await drover(
-    ...['serve', '--in-memory', '-p', '0', '--set', 'secureClientPort=0'],
-    ...['--set', 'ssl.keyStore.location=server.jks', '--set', 'ssl.clientAuth=none'],
+test("key store and trust store may be Java's, and are read again on SIGHUP", async () => {
+  for (const name of ['server.jks', 'ca.jks']) {
+    copyFileSync(join(root, 'test/certificates', name), join(folder, name));
+  }
+  const server = serve(
+    ...['--in-memory', '--set', 'secureClientPort=0', '--set', 'ssl.keyStore.location=server.jks'],
+    ...['--set', 'ssl.keyStore.password=changeit', '--set', 'ssl.trustStore.location=ca.jks'],
+    ...['--set', 'ssl.trustStore.password=changeit'],
   );
+  const { securePort } = await server.ready();
+  const { ca, client: pair } = certificates;
+  const dialled = () => connect(`localhost:${securePort}`, { tls: { ca, ...pair } } as never);
+
+  const client = await dialled();
+  expect(await client.whoAmI()).toContainEqual({ authScheme: 'x509', user: 'CN=drover-client' });
+  await client.close();
+  server.child.kill('SIGHUP');
+  await server.says(/certificates were read again/);
+  await (await dialled()).close();
+});
+
+test('a Java key store that can not be read is refused in a sentence', async () => {
+  copyFileSync(join(root, 'test/certificates/server.jks'), join(folder, 'server.jks'));
+  const refused = (password: string) =>
+    drover(
+      ...['serve', '--in-memory', '-p', '0', '--set', 'secureClientPort=0'],
+      ...['--set', 'ssl.keyStore.location=server.jks', '--set', 'ssl.clientAuth=none'],
+      ...['--set', `ssl.keyStore.password=${password}`],
+    );
+
+  const { code, err } = await refused('wrong');
 
   expect(code).toBe(2);
-  expect(err).toMatch(/server\.jks is of type JKS.*keytool -importkeystore/);
+  expect(err).toContain(
+    "drover: ssl.keyStore.location server.jks can't be read as a Java key store: the password is wrong, or missing\n",
+  );
 });
 
 test('test-server runs a command beside a server and ends as the command does', async () => {

@@ -30,7 +30,7 @@ const rooms: Record<string, readonly string[]> = {
 
 /** Rooms in which packages from outside may be imported, by name. */
 const packages: Record<string, readonly string[]> = {
-  cli: ['commander', 'fzf', 'pino', 'prom-client', 'string-width'],
+  cli: ['commander', 'fzf', 'jks-js', 'pino', 'prom-client', 'string-width'],
   console: ['@hono/node-server', 'hono', 'zod'],
 };
 

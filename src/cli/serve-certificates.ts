@@ -2,7 +2,13 @@
 
 import { type FSWatcher, watch } from 'node:fs';
 import { dirname, resolve } from 'node:path';
-import { type RunningServer, readTls, type ServerConfig, tlsFiles } from '../server/index.ts';
+import {
+  type ReadJavaStore,
+  type RunningServer,
+  readTls,
+  type ServerConfig,
+  tlsFiles,
+} from '../server/index.ts';
 import { readPlainFileSync } from '../support/index.ts';
 import { tell } from './serve-words.ts';
 
@@ -32,11 +38,12 @@ export function reloadCertificates(
   config: ServerConfig,
   server: RunningServer,
   hangUps: HangUps,
+  readJavaStore?: ReadJavaStore,
 ): { close(): void } {
   const reload = () => {
     if (server.securePort === undefined) return;
     try {
-      server.setTls(readTls(config));
+      server.setTls(readTls(config, readJavaStore));
       tell('certificates were read again; links that are open keep theirs');
     } catch (error) {
       tell(`certificates stay as they were: ${(error as Error).message}`);

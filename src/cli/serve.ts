@@ -22,6 +22,7 @@ import {
 } from '../server/index.ts';
 import type { Context, OptionValues } from './command.ts';
 import { exitCodes } from './exit-codes.ts';
+import { javaStoreReader } from './jks.ts';
 import type { LazyLogger } from './logger.ts';
 import type { MetricsServer } from './metrics.ts';
 import { auditOf, type BoundAudit } from './serve-audit.ts';
@@ -85,7 +86,8 @@ async function untilTold(
       metrics && `http://${at(config.must('metricsProvider.httpHost'), metrics.port)}/metrics`;
     const web = await consoleOf(context, server, flags, consolePort, metricsUrl);
     if (web !== undefined) closers.unshift(() => web.close());
-    const reloading = reloadCertificates(config, server, hangUps);
+    const readJavaStore = await javaStoreReader(config);
+    const reloading = reloadCertificates(config, server, hangUps, readJavaStore);
     closers.unshift(async () => reloading.close());
     audit?.serverStarted();
     sayReady(config, server, { admin, metrics, web }, flags.json === true);
@@ -143,7 +145,10 @@ async function begin(
   audit: BoundAudit | undefined,
 ): Promise<RunningServer> {
   try {
-    const options = optionsOf(config, (sentence) => tell(`warning: ${sentence}`));
+    const options = optionsOf(config, {
+      warn: (sentence) => tell(`warning: ${sentence}`),
+      readJavaStore: await javaStoreReader(config),
+    });
     audit?.bind(new Auth(options)); // who finds the first port open may write before the second is
     return await startServer({
       ...options,

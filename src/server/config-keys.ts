@@ -117,12 +117,14 @@ const apache = {
   'sasl.serverconfig':       { kind: 'text', default: 'Server', about: 'the section of it' },
   'SASLAuthenticationProvider.superPassword': { kind: 'text', secret: true, about: 'of the SASL user `super`, whatever the file of users says' },
 
-  'ssl.keyStore.location':   { kind: 'text', about: 'key and certificates, in PEM or PKCS#12. JKS is refused, with how to convert it' },
-  'ssl.keyStore.type':       { kind: 'text', about: '`PEM` or `PKCS12`; told by the name where it is missing' },
+  'ssl.keyStore.location':   { kind: 'text', about: 'key and certificates, in PEM, PKCS#12 or JKS' },
+  'ssl.keyStore.type':       { kind: 'text', about: '`PEM`, `PKCS12` or `JKS`; told by the name where it is missing' },
   'ssl.keyStore.password':   { kind: 'text', secret: true, about: 'of the key' },
   'ssl.keyStore.passwordPath': { kind: 'text', about: 'a file with it' },
-  'ssl.trustStore.location': { kind: 'text', about: 'who may sign certificates of clients, in PEM' },
-  'ssl.trustStore.type':     { kind: 'text', about: '`PEM`' },
+  'ssl.trustStore.location': { kind: 'text', about: 'who may sign certificates of clients, in PEM, PKCS#12 or JKS' },
+  'ssl.trustStore.type':     { kind: 'text', about: '`PEM`, `PKCS12` or `JKS`; told by the name where it is missing' },
+  'ssl.trustStore.password': { kind: 'text', secret: true, about: 'of PKCS#12 or JKS' },
+  'ssl.trustStore.passwordPath': { kind: 'text', about: 'a file with it' },
   'ssl.clientAuth':          { kind: 'text', default: 'need', about: '`need`, `want` or `none`' },
   'ssl.enabledProtocols':    { kind: 'text', about: 'of `TLSv1.2` and `TLSv1.3`' },
   'ssl.ciphersuites':        { kind: 'text', about: 'by their names in OpenSSL or in Java' },
@@ -240,12 +242,7 @@ export const inertKeys: Readonly<Record<string, string>> = {
   ]),
   ...reasons('keys are read by Node and OpenSSL', [
     ...['fips-mode', 'ssl.context.supplier.class', 'ssl.handshakeDetectionTimeoutMillis'],
-    ...[
-      'ssl.protocol',
-      'ssl.sslProvider',
-      'ssl.trustStore.password',
-      'ssl.trustStore.passwordPath',
-    ],
+    ...['ssl.protocol', 'ssl.sslProvider'],
   ]),
   ...reasons('a server can not verify the host name of a client; certificates are', [
     ...['ssl.allowReverseDnsLookup', 'ssl.clientHostnameVerification', 'ssl.hostnameVerification'],

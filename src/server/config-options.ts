@@ -13,18 +13,23 @@ import { defaultLimits, type LimitName, type Limits } from './limits.ts';
 import type { ServerOptions } from './options.ts';
 import type { PasswordRule } from './passwords.ts';
 import { Sasl } from './sasl.ts';
-import { readTls } from './tls.ts';
+import { type ReadJavaStore, readTls } from './tls.ts';
 import { readJaas, readUsers, type Users } from './users.ts';
 
-/** `warn` hears of what is odd and does not keep a server from starting. */
+export interface OptionHelpers {
+  /** Hears of what is odd and does not keep a server from starting. */
+  readonly warn?: (sentence: string) => void;
+  readonly readJavaStore?: ReadJavaStore | undefined;
+}
+
 export function optionsOf(
   config: ServerConfig,
-  warn: (sentence: string) => void = () => {},
+  { warn = () => {}, readJavaStore }: OptionHelpers = {},
 ): ServerOptions {
   checkMetricsProvider(config);
   checkHttpAddresses(config);
   const sasl = saslOf(config, warn);
-  const tls = tlsOf(config);
+  const tls = tlsOf(config, readJavaStore);
   const requiredSchemes = requiredOf(config, sasl !== undefined);
   const extraSchemes: ExtraScheme[] = [];
   if (sasl !== undefined) extraSchemes.push('sasl');
@@ -210,9 +215,9 @@ function digestAlgorithm(config: ServerConfig): string {
   return name;
 }
 
-function tlsOf(config: ServerConfig): ServerOptions['tls'] {
+function tlsOf(config: ServerConfig, readJavaStore?: ReadJavaStore): ServerOptions['tls'] {
   if (config.get('secureClientPort') === undefined) return undefined;
-  return readTls(config);
+  return readTls(config, readJavaStore);
 }
 
 const providers: readonly [name: RegExp, scheme: ExtraScheme | 'ensemble' | undefined][] = [

@@ -457,7 +457,9 @@ describe('options', () => {
 describe('as with Apache', () => {
   const told = (text: string) => {
     const warnings: string[] = [];
-    const options = optionsOf(readConfig(file(text)), (sentence) => warnings.push(sentence));
+    const options = optionsOf(readConfig(file(text)), {
+      warn: (sentence) => warnings.push(sentence),
+    });
     return { ...options, warnings };
   };
   const provider = (name: string) =>

@@ -36,7 +36,7 @@ export { Sasl, type SaslOptions } from './sasl.ts';
 export { ServerSession, Sessions } from './sessions.ts';
 export { type RunningServer, startServer } from './start-server.ts';
 export { type ConnectionStats, Latency, latencyBoundsMs, ServerStats } from './stats.ts';
-export { readTls, tlsFiles } from './tls.ts';
+export { namesJavaStore, type ReadJavaStore, readTls, tlsFiles } from './tls.ts';
 export { type LoggedTxn, memoryLog, type TxnLog } from './txn-log.ts';
 export { readJaas, readUsers, type Users } from './users.ts';
 export { droverVersion, fullVersion, zooKeeperVersion } from './version.ts';

@@ -1,6 +1,7 @@
 /**
- * Keys and certificates from files, as `ssl.*` names them, for Node: PEM, or PKCS#12 for the key. Read
- * anew whenever certificates are reloaded. No message shows what is in a file.
+ * Keys and certificates from files, as `ssl.*` names them, for Node: PEM, PKCS#12 for the key, and Java's
+ * key stores where the caller can read them. Read anew whenever certificates are reloaded. No message shows
+ * what is in a file.
  */
 
 import { X509Certificate } from 'node:crypto';
@@ -12,19 +13,39 @@ const fileKeys = [
   'ssl.keyStore.location',
   'ssl.keyStore.passwordPath',
   'ssl.trustStore.location',
+  'ssl.trustStore.passwordPath',
 ] as const;
+
+/** What is in a store of Java's (JKS, or PKCS#12 with trusted certificates), as PEM. Throws a `ConfigError`. */
+export type ReadJavaStore = (bytes: Buffer, password: string, file: string) => JavaStore;
+
+export interface JavaStore {
+  readonly keys: readonly { readonly key: string; readonly cert: string }[];
+  /** Certificates of authorities. */
+  readonly trusted: readonly string[];
+}
 
 /** The files that `readTls` reads. */
 export function tlsFiles(config: ServerConfig): string[] {
   return fileKeys.flatMap((key) => config.get(key) || []);
 }
 
-export function readTls(config: ServerConfig): TlsOptions {
+/** Whether a key store or trust store is named that takes a `ReadJavaStore`. */
+export function namesJavaStore(config: ServerConfig): boolean {
+  const keyStore = config.get('ssl.keyStore.location') ?? '';
+  const trustStore = config.get('ssl.trustStore.location') ?? '';
+  return (
+    storeType(keyStore, config.get('ssl.keyStore.type')) === 'JKS' ||
+    ['JKS', 'PKCS12'].includes(storeType(trustStore, config.get('ssl.trustStore.type')))
+  );
+}
+
+export function readTls(config: ServerConfig, readJavaStore?: ReadJavaStore): TlsOptions {
   const keyStore = config.get('ssl.keyStore.location');
   if (keyStore === undefined) {
     throw new ConfigError('secureClientPort needs ssl.keyStore.location: key and certificates');
   }
-  const passphrase = keyPassword(config);
+  const passphrase = passwordOf(config, 'ssl.keyStore');
   const trustStore = config.get('ssl.trustStore.location');
   const clientAuth = config.must('ssl.clientAuth').toLowerCase();
   if (!['need', 'want', 'none'].includes(clientAuth)) {
@@ -35,9 +56,9 @@ export function readTls(config: ServerConfig): TlsOptions {
       'ssl.clientAuth=need wants ssl.trustStore.location: who may sign certificates of clients; without, set ssl.clientAuth=none',
     );
   }
-  const ca = trustStore === undefined ? undefined : trusted(config, trustStore);
+  const ca = trustStore === undefined ? undefined : trusted(config, trustStore, readJavaStore);
   const options = {
-    ...keyAndCertificates(config, keyStore),
+    ...keyAndCertificates(config, keyStore, passphrase, readJavaStore),
     ...(passphrase === undefined ? {} : { passphrase }),
     ...(ca === undefined ? {} : { ca }),
     requestCert: clientAuth !== 'none',
@@ -73,18 +94,22 @@ function proveUsable(options: TlsOptions, keyStore: string): void {
   }
 }
 
-type StoreType = 'PEM' | 'PKCS12';
-
-function storeType(file: string, said: string | undefined, key: string): StoreType {
+/** As it is said, or else told by the file's name. */
+function storeType(file: string, said: string | undefined): string {
   const bySuffix = /\.(p12|pfx)$/i.test(file) ? 'PKCS12' : /\.jks$/i.test(file) ? 'JKS' : 'PEM';
-  const type = said === undefined || said === '' ? bySuffix : said.toUpperCase();
-  if (type === 'PEM' || type === 'PKCS12') return type;
-  throw new ConfigError(
+  return said === undefined || said === '' ? bySuffix : said.toUpperCase();
+}
+
+function unreadable(file: string, type: string, key: string): ConfigError {
+  return new ConfigError(
     `${key} ${file} is of type ${type}, which only Java reads; convert it with: ` +
       `keytool -importkeystore -srckeystore ${file} -destkeystore store.p12 -deststoretype PKCS12 && ` +
       'openssl pkcs12 -in store.p12 -nodes -out store.pem, and name store.pem',
   );
 }
+
+/** How JKS begins. What JDK 9 and later call a key store by default is PKCS#12, whatever its name. */
+const jksMagic = Buffer.from('feedfeed', 'hex');
 
 function readStore(file: string, key: string): Buffer {
   try {
@@ -95,10 +120,23 @@ function readStore(file: string, key: string): Buffer {
   }
 }
 
-function keyAndCertificates(config: ServerConfig, file: string): TlsOptions {
+function keyAndCertificates(
+  config: ServerConfig,
+  file: string,
+  password = '',
+  readJavaStore?: ReadJavaStore,
+): TlsOptions {
   const key = 'ssl.keyStore.location';
   const bytes = readStore(file, key);
-  if (storeType(file, config.get('ssl.keyStore.type'), key) === 'PKCS12') return { pfx: bytes };
+  const type = storeType(file, config.get('ssl.keyStore.type'));
+  if (type === 'JKS' && bytes.subarray(0, 4).equals(jksMagic)) {
+    if (readJavaStore === undefined) throw unreadable(file, type, key);
+    const [first] = readJavaStore(bytes, password, `${key} ${file}`).keys;
+    if (first === undefined) throw new ConfigError(`${key} ${file} holds no private key`);
+    return first;
+  }
+  if (type === 'PKCS12' || type === 'JKS') return { pfx: bytes };
+  if (type !== 'PEM') throw unreadable(file, type, key);
   const text = bytes.toString('utf8');
   if (!/-----BEGIN [A-Z ]*PRIVATE KEY-----/.test(text) || !text.includes('BEGIN CERTIFICATE')) {
     throw new ConfigError(`${key} ${file} has to hold a private key and its certificates in PEM`);
@@ -106,11 +144,20 @@ function keyAndCertificates(config: ServerConfig, file: string): TlsOptions {
   return { key: text, cert: text };
 }
 
-function trusted(config: ServerConfig, file: string): string {
+function trusted(config: ServerConfig, file: string, readJavaStore?: ReadJavaStore): string {
   const key = 'ssl.trustStore.location';
-  const type = storeType(file, config.get('ssl.trustStore.type'), key);
-  const text = readStore(file, key).toString('utf8');
-  if (type === 'PKCS12' || !text.includes('BEGIN CERTIFICATE')) {
+  const type = storeType(file, config.get('ssl.trustStore.type'));
+  const bytes = readStore(file, key);
+  if (type === 'JKS' || type === 'PKCS12') {
+    if (readJavaStore === undefined) throw unreadable(file, type, key);
+    const password = passwordOf(config, 'ssl.trustStore') ?? '';
+    const { trusted: certificates } = readJavaStore(bytes, password, `${key} ${file}`);
+    if (certificates.length > 0) return certificates.join('\n');
+    throw new ConfigError(`${key} ${file} holds no certificate that is trusted`);
+  }
+  if (type !== 'PEM') throw unreadable(file, type, key);
+  const text = bytes.toString('utf8');
+  if (!text.includes('BEGIN CERTIFICATE')) {
     throw new ConfigError(
       `${key} ${file} has to hold certificates in PEM; from PKCS#12: openssl pkcs12 -in ${file} -nokeys -out trust.pem`,
     );
@@ -128,11 +175,14 @@ function trusted(config: ServerConfig, file: string): string {
 const certificateBlocks =
   /-----BEGIN CERTIFICATE-----[\s\S]*?(?:-----END CERTIFICATE-----|(?=-----BEGIN)|$)/g;
 
-function keyPassword(config: ServerConfig): string | undefined {
-  const path = config.get('ssl.keyStore.passwordPath');
-  if (path === undefined || path === '') return config.get('ssl.keyStore.password') || undefined;
+function passwordOf(
+  config: ServerConfig,
+  store: 'ssl.keyStore' | 'ssl.trustStore',
+): string | undefined {
+  const path = config.get(`${store}.passwordPath`);
+  if (path === undefined || path === '') return config.get(`${store}.password`) || undefined;
   // Blanks may be part of it; the end of the line that an editor adds is not.
-  return readStore(path, 'ssl.keyStore.passwordPath')
+  return readStore(path, `${store}.passwordPath`)
     .toString('utf8')
     .replace(/\r?\n$/, '');
 }

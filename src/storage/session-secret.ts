@@ -83,6 +83,7 @@ function parsed(text: string): SessionSecret | undefined {
   }
   const { secret, apacheSessions: ids } = fields ?? {};
   if (fields?.version !== version || typeof secret !== 'string') return undefined;
+  if (!/^[0-9a-f]{64}$/.test(secret)) return undefined;
   if (ids !== null && !isListOfIds(ids)) return undefined;
   if (fields.check !== checkOf(secret, ids)) return undefined;
   return {

@@ -1,5 +1,5 @@
 /**
- * Makes the certificates of this folder anew: `npx tsx test/certificates/make.ts`. Needs `openssl`.
+ * Makes the certificates of this folder anew: `npx tsx test/certificates/make.ts`. Needs `openssl` and `keytool`.
  *
  * Out, each as <name>.cert.pem and, but for the authorities, <name>.key.pem (PKCS #8, P-256):
  *
@@ -11,6 +11,12 @@
  *   other-ca      trusted by nobody; signs the two below
  *   other-server  like server
  *   other-client  like client
+ *
+ * And, for the tests of Java's key stores, with the password `changeit`, made by the JDK's keytool:
+ *
+ *   server.jks    server, as JKS
+ *   ca.jks        ca, as a trust store in JKS
+ *   ca.pkcs12.jks the same as JDK 9 and later make it by default: PKCS#12
  *
  * They are good for a hundred years and are committed, so that tests need neither openssl nor luck with
  * the date. The keys are public and protect nothing.
@@ -49,8 +55,34 @@ const scratch = mkdtempSync(join(tmpdir(), 'drover-certificates-'));
 try {
   for (const name of ['ca', 'other-ca']) makeAuthority(name);
   for (const leaf of leaves) makeLeaf(leaf);
+  makeJavaStores();
 } finally {
   rmSync(scratch, { recursive: true });
+}
+
+function makeJavaStores(): void {
+  const store = (name: string) => join(here, `${name}.jks`);
+  const password = 'changeit';
+  const pkcs12 = join(scratch, 'server.p12');
+  const pair = ['-inkey', keyOf('server'), '-in', certOf('server'), '-name', 'server'];
+  openssl('pkcs12', '-export', ...pair, '-passout', `pass:${password}`, '-out', pkcs12);
+  for (const name of ['server', 'ca', 'ca.pkcs12']) rmSync(store(name), { force: true });
+  keytool(
+    ...['-importkeystore', '-srckeystore', pkcs12, '-srcstoretype', 'PKCS12'],
+    ...['-srcstorepass', password, '-destkeystore', store('server'), '-deststoretype', 'JKS'],
+    ...['-deststorepass', password],
+  );
+  for (const [name, type] of [
+    ['ca', 'JKS'],
+    ['ca.pkcs12', 'PKCS12'],
+  ] as const) {
+    const from = ['-importcert', '-alias', 'ca', '-file', certOf('ca')];
+    keytool(...from, '-keystore', store(name), '-storetype', type, '-storepass', password);
+  }
+}
+
+function keytool(...args: readonly string[]): void {
+  execFileSync('keytool', [...args, '-noprompt'], { stdio: 'pipe' });
 }
 
 function makeAuthority(name: string): void {
