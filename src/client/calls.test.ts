@@ -300,6 +300,38 @@ test('a read that was given up is not sent again after the link broke', () => {
   expect(one.outcomes).toHaveLength(1);
 });
 
+test('a read that waits to be sent again and is given up was not sent, and leaves its room to others', () => {
+  const { calls, send, reply } = queues({ waitingMax: 3 });
+  const all = ['/a', '/b', '/c'].map(read);
+  for (const one of all) calls.add(one);
+  send();
+  calls.linkLost(new Error('cut'));
+  expect([calls.waiting, calls.inFlight]).toEqual([3, 0]);
+
+  expect(calls.abandon(all[0]!, new Error('enough'))).toBe(true);
+
+  expect(calls.waiting).toBe(2);
+  calls.add(read('/d'));
+  expect(() => calls.add(read('/e'))).toThrow(/3 calls wait/);
+  const sent = send();
+  expect(paths(sent)).toEqual(['/b', '/c', '/d']);
+  expect([calls.waiting, calls.inFlight]).toEqual([0, 3]);
+  for (const { xid } of sent) reply(xid, wireOf('NO_NODE'));
+  expect([calls.waiting, calls.inFlight]).toEqual([0, 0]);
+});
+
+test('a read that is sent again has a number of its own on the new link', () => {
+  const { calls, send } = queues();
+  calls.add(read('/a'));
+  const [first] = send();
+  calls.linkLost(new Error('cut'));
+
+  const [second] = send();
+
+  expect(second!.path).toBe('/a');
+  expect(second!.xid).not.toBe(first!.xid);
+});
+
 test('the end of the session fails all: unknown for writes that left, certain for the rest', () => {
   const { calls, send } = queues({ inFlightMax: 2 });
   const [r, w, waiting] = [read('/r'), write('/w'), write('/waiting')];

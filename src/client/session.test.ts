@@ -358,6 +358,49 @@ test('a server that takes us in and lets us go at once is not asked again withou
   expect(server.peers.length).toBeLessThan(4);
 });
 
+test('a server that answered once, and then takes us in and lets us go, is asked ever more seldom', async () => {
+  const clock = new ManualClock();
+  const atMs: number[] = [];
+  const server = await serve({
+    onHello: (peer) => {
+      atMs.push(clock.nowMs());
+      peer.welcome();
+      if (atMs.length > 1) peer.socket.end();
+    },
+    onAsked: (peer, { xid, op }) => op === 'exists' && peer.reply(xid, wireOf('NO_NODE')),
+  });
+  const it = await connected(server.address, clock, { random: () => 1 - 2 ** -40 });
+  letGo(server);
+  await it.exists('/a');
+  (await server.peer()).socket.end();
+
+  await passTime(clock, 4_000);
+
+  // The session is as much alive as before, and no other client is blamed.
+  expect(['suspended', 'connected']).toContain(it.state.name);
+  const waitsMs = atMs.slice(2).map((ms, i) => ms - atMs[i + 1]!);
+  expect(waitsMs.length).toBeLessThan(9);
+  expect(waitsMs.at(-1)).toBeGreaterThan(300);
+});
+
+test('a call that its caller gives up while it waits to be sent again is said not to have been sent', async () => {
+  const clock = new ManualClock();
+  const server = await serveWithOutages();
+  const it = await connected(server.address, clock);
+  letGo(server);
+  const outcome = it.exists('/a', { timeoutMs: 300 }).catch((error) => error);
+  await (await server.peer()).until('exists');
+  const suspended = nextState(it);
+  server.goAway();
+  await suspended;
+  expect(it.load).toMatchObject({ inFlight: 0, waiting: 1 });
+
+  clock.advance(300);
+
+  expect((await outcome).message).toContain('it was not sent');
+  expect(it.load).toMatchObject({ inFlight: 0, waiting: 0 });
+});
+
 test('with renew, whoever looks and so finds the session over sees the next one, and not an end', async () => {
   const manual = new ManualClock();
   let pausedMs = 0;
