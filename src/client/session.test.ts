@@ -383,6 +383,26 @@ test('a server that answered once, and then takes us in and lets us go, is asked
   expect(waitsMs.at(-1)).toBeGreaterThan(300);
 });
 
+test('once a server has answered, the tries of an earlier outage count no more', async () => {
+  const clock = new ManualClock();
+  const server = await serveWithOutages({
+    onAsked: (peer, { xid, op }) => op === 'exists' && peer.reply(xid, wireOf('NO_NODE')),
+  });
+  const it = await connected(server.address, clock, { connectRoundsMax: 3 });
+  letGo(server);
+
+  for (let outage = 1; outage <= 5; outage++) {
+    await it.exists('/a');
+    const suspended = nextState(it);
+    server.goAway();
+    await suspended;
+    await passTime(clock, clock.nowMs() + 10);
+    server.comeBack();
+    await passTime(clock, clock.nowMs() + 2_500);
+    await expect.poll(() => it.state.name).toBe('connected');
+  }
+});
+
 test('a call that its caller gives up while it waits to be sent again is said not to have been sent', async () => {
   const clock = new ManualClock();
   const server = await serveWithOutages();

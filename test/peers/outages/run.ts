@@ -10,6 +10,8 @@
  *   stop   SIGSTOP, and SIGCONT when the time is over
  *   kill   SIGKILL, and a start on the same port and directory; left out where a start takes longer
  *   cut    the server runs on, and a proxy in front of it refuses connections
+ *
+ * "at 0.75" stands behind a cell whose outage took another share than the column says.
  */
 
 import { type ChildProcess, spawn } from 'node:child_process';
@@ -241,8 +243,8 @@ async function main(): Promise<void> {
             for (const share of outages) {
               const server = { name, process: target };
               const cell = await oneOutage(server, java, kind, timeoutMs, share);
-              const away =
-                kind === 'kill' && cell ? ` at ${(cell.awayMs / timeoutMs).toFixed(2)}` : '';
+              const tookShare = (cell?.awayMs ?? 0) / timeoutMs;
+              const away = Math.abs(tookShare - share) > 0.01 ? ` at ${tookShare.toFixed(2)}` : '';
               cells.push(cell ? `${shown(cell.ours)} / ${shown(cell.java)}${away}` : '');
             }
             return `| ${timeoutMs / 1_000} s | ${cells.join(' | ')} |`;
