@@ -7,7 +7,6 @@ import {
   type TestServerOptions,
 } from '../../src/testing/index.ts';
 import type { ApacheOptions } from '../peers/zookeeper.ts';
-import { temporaryFolder } from '../peers/zookeeper-server.ts';
 import { writeEdges } from './edge-data.ts';
 
 const saslUsers = new Map([['ann', 'pw']]);
@@ -70,9 +69,10 @@ export const tickTimeMs = 10_000;
 export const reapIntervalMs = 2_000_000_000;
 const superDigest = 'super:D/InIHSb7yEEbrWz8b9l71RjZJU=';
 
-/** `more`: what ours is told besides. */
+/** Ours, told as `profile` says, and `more` besides. A profile that starts from data has it in `dataDir`. */
 export async function startOurs(
   profile: ProfileName,
+  dataDir: string,
   more: TestServerOptions = {},
 ): Promise<TestServer> {
   const told = profiles[profile];
@@ -85,7 +85,6 @@ export async function startOurs(
     fourLetterWords: '*',
   };
   if (!('data' in told)) return startTestServer(options);
-  const dataDir = temporaryFolder();
   await told.data(dataDir);
   return startTestServer({ ...options, dataDir, unsafeNoFsync: true });
 }

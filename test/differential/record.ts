@@ -11,6 +11,7 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { findZooKeepers } from '../peers/zookeeper.ts';
+import { temporaryFolder } from '../peers/zookeeper-server.ts';
 import { cases, type Scene } from './cases.ts';
 import { edges } from './edges.ts';
 import { generate } from './generate.ts';
@@ -37,7 +38,7 @@ if (peer === undefined) {
 
 async function record(file: string, profile: ProfileName, scenes: readonly Scene[]): Promise<void> {
   if (scenes.length === 0) return;
-  await using apache = await startTheirs(peer!, profile);
+  await using apache = await startTheirs(peer!, profile, temporaryFolder());
   const player = new Player(apache.port);
   const recorded = [];
   for (const { name, script } of scenes) {

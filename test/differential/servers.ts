@@ -1,5 +1,6 @@
 /** The two servers that are compared, told the same. */
 
+import { mkdirSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestServer, TestServerOptions } from '../../src/testing/index.ts';
 import { type ApacheServer, startApache, type ZooKeeperPeer } from '../peers/zookeeper.ts';
@@ -13,10 +14,12 @@ export class Pair {
   readonly #apache: ApacheServer;
   readonly #ours: TestServer;
   readonly #players: readonly [apache: Player, ours: Player];
+  readonly #folder: string;
 
-  private constructor(apache: ApacheServer, ours: TestServer) {
+  private constructor(apache: ApacheServer, ours: TestServer, folder: string) {
     this.#apache = apache;
     this.#ours = ours;
+    this.#folder = folder;
     this.#players = [new Player(apache.port), new Player(ours.port)];
   }
 
@@ -25,9 +28,10 @@ export class Pair {
     profile: ProfileName,
     more: TestServerOptions = {},
   ): Promise<Pair> {
-    const apache = await startTheirs(peer, profile);
+    const folder = temporaryFolder();
+    const apache = await startTheirs(peer, profile, join(folder, 'apache'));
     try {
-      return new Pair(apache, await startOurs(profile, more));
+      return new Pair(apache, await startOurs(profile, join(folder, 'ours'), more), folder);
     } catch (error) {
       await apache.kill();
       throw error;
@@ -53,20 +57,22 @@ export class Pair {
   async [Symbol.asyncDispose](): Promise<void> {
     for (const player of this.#players) player.close();
     await Promise.all([this.#apache[Symbol.asyncDispose](), this.#ours.close()]);
+    rmSync(this.#folder, { recursive: true, force: true });
   }
 }
 
-/** Apache's server, told as `profile` says. */
+/** Apache's server, told as `profile` says, with all that it writes in `dir`. */
 export async function startTheirs(
   peer: ZooKeeperPeer,
   profile: ProfileName,
+  dir: string,
 ): Promise<ApacheServer> {
   const told = profiles[profile];
-  const dir = 'data' in told ? temporaryFolder() : undefined;
-  if (dir !== undefined && 'data' in told) await told.data(join(dir, 'data'));
+  mkdirSync(dir, { recursive: true });
+  if ('data' in told) await told.data(join(dir, 'data'));
   return startApache(peer, {
     tickTimeMs,
-    ...(dir === undefined ? {} : { dir }),
+    dir,
     ...('sasl' in told ? { sasl: told.sasl } : {}),
     config: { ...told.config, maxClientCnxns: '0', snapCount: '10000000' },
     jvm: [
