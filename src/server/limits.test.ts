@@ -48,10 +48,15 @@ test('a limit that is undefined is the default, and what is no limit or no numbe
 test.each(['tickTimeMs', 'minSessionTimeoutMs', 'maxSessionTimeoutMs', 'reapIntervalMs'] as const)(
   'a server is not started with a %s that is no number above 0',
   async (name) => {
-    for (const value of [Number.NaN, 0, -1, '5']) {
+    const refused = async (value: unknown, why: string) => {
       const start = startServer({ port: 0, inMemory: true, [name]: value });
-      await expect(start).rejects.toThrow(`${name} has to be a number above 0, and is ${value}`);
-    }
+      await expect(start).rejects.toThrow(`${name}${why}`);
+    };
+
+    for (const value of [0, -1])
+      await refused(value, ` has to be a number above 0, and is ${value}`);
+    await refused(Number.NaN, ': must be a number, got NaN');
+    await refused('5', ': must be a number, got "5"');
   },
 );
 
