@@ -23,6 +23,23 @@ async function directory(): Promise<SimulatedDisk> {
   return fs;
 }
 
+/** The same as Apache leaves it: it syncs its logs, and neither its snapshots nor their names. */
+async function unsyncedDirectory(): Promise<SimulatedDisk> {
+  const fs = new SimulatedDisk();
+  const log = new LogWriter({ folder, lastZxid: 0n, fs, preallocBytes: 0 });
+  for (let zxid = 0; zxid < 60; zxid += 10) {
+    log.roll();
+    await log.append(createTxns(zxid + 1, zxid + 10));
+  }
+  await log.close();
+  for (let zxid = 0; zxid < 60; zxid += 10) {
+    const nodes = treeOf(zxid).snapshotNodes();
+    const head = { zxid: BigInt(zxid), sessions: new Map(), acls: new Map() };
+    await writeSnapshot({ ...head, nodes }, { folder, fs, unsafeNoFsync: true });
+  }
+  return fs;
+}
+
 const damagedAt = (fs: SimulatedDisk, ...names: string[]) => {
   const files = fs.contents();
   for (const name of names) files.get(at(name))![40]! += 1;
@@ -111,6 +128,32 @@ describe('purge', () => {
 
         await expectWhole(survivor);
         await expectWhole(damagedAt(survivor, 'snapshot.32', 'snapshot.28'));
+      }
+    }
+  });
+
+  test('a snapshot that Apache never synced is put on disk before anything is removed for it', async () => {
+    const fs = await unsyncedDirectory();
+
+    await purge(folder, folder, 3, fs);
+
+    await expectWhole(fs.afterPowerCut(() => 0));
+  });
+
+  test('over snapshots that Apache never synced it leaves a way back too, interrupted at any call', async () => {
+    const calls = (await unsyncedDirectory()).calls;
+    for (let stop = 1; stop < 40; stop++) {
+      for (let choice = 0; choice < 8; choice++) {
+        const fs = await unsyncedDirectory();
+        fs.fault = ({ nth, path }) => {
+          if (nth >= calls + stop) throw errno('EIO', path);
+          return undefined;
+        };
+        await purge(folder, folder, 3, fs).catch(() => {});
+        let bits = choice * 7;
+
+        await expectWhole(fs.afterPowerCut(() => (bits++ >> 1) & 1));
+        await expectWhole(fs.afterPowerCut(() => 0));
       }
     }
   });

@@ -46,6 +46,8 @@ export async function purge(
   if (refusal !== null) return { removed: [], refusal };
   const oldSnapshots = snapshots.filter(({ zxid }) => zxid < kept.zxid).reverse();
   const oldLogs = logs.slice(0, Math.max(0, firstNeeded));
+  // Apache syncs neither its snapshots nor their names: one that is kept must not be lost when others are gone.
+  if (oldSnapshots.length + oldLogs.length > 0) await fs.syncFolder(dir);
   // Snapshots first, the oldest first: whichever is still there after a crash still has its logs.
   for (const { path } of [...oldSnapshots, ...oldLogs]) await fs.remove(path);
   if (oldSnapshots.length > 0) await fs.syncFolder(dir);

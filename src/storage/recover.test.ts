@@ -367,6 +367,29 @@ describe('what only the mark can tell', () => {
     await expect(start(unmarked(holed))).rejects.toMatchObject({ code: 'DAMAGED_LOG' });
   });
 
+  test.each([
+    ['than one batch can be, is damage', 66, 'DAMAGED_LOG'],
+    ['than a batch without its largest entry, is a batch that nobody was told of', 62, null],
+  ])('a hole with more whole records behind it %s', async (_, last, code) => {
+    const fs = new SimulatedDisk();
+    const log = new LogWriter({ folder, lastZxid: 0n, fs, preallocBytes: 0 });
+    for (const txn of createTxns(1, last, 100_000)) await log.append([txn]);
+    await log.close();
+    const recordBytes = createTxn(1n, 100_000).length + 13;
+    const offset = 16 + recordBytes;
+    const mark = encodeMark({ log: 1n, offset });
+    const sector = Math.ceil((offset + 1_000) / 512) * 512;
+    const holed = changed(fs.contents(), 'log.1', zeroed(sector, sector + 512));
+    const found = start(new Map([...holed, [at(markName), mark]]));
+
+    if (code === null) {
+      const { recovered, kinds } = await found;
+      expect([Number(recovered.lastZxid), kinds]).toEqual([1, ['tornTail']]);
+    } else {
+      await expect(found).rejects.toMatchObject({ code, offset });
+    }
+  });
+
   test('a batch that lacks nothing but its last byte: nobody was told of it, unless the mark says so', async () => {
     const files = await logs([1], 20);
     const mark = (index: number): Files =>
@@ -422,6 +445,22 @@ describe('what only the mark can tell', () => {
     const found = start(new Map([...wrong, [at(markName), mark]]));
 
     await expect(found).rejects.toMatchObject({ code: 'DAMAGED_LOG', offset });
+  });
+
+  test('a record that seems to reach past the end, with whole records inside it: damage where there is no mark', async () => {
+    const files = await logs([1], 20);
+    const offset = offsetOf(9);
+    const wrong = changed(files, 'log.1', (bytes) => {
+      bytes.writeInt32BE(1_000_000, offset + 8);
+      bytes[offset + 40]! ^= 1;
+      return bytes;
+    });
+    const mark: Files = new Map([[at(markName), encodeMark({ log: 1n, offset })]]);
+
+    const damage = { code: 'DAMAGED_LOG', offset };
+    await expect(start(unmarked(wrong))).rejects.toMatchObject(damage);
+    const { kinds } = await expectAll(all(wrong, mark), 9);
+    expect(kinds).toEqual(['tornTail']);
   });
 
   test('nothing of a log that Apache began behind it: a hole in that one is damage', async () => {
