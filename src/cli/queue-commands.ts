@@ -5,36 +5,28 @@
  *   take PATH                  prints one; it is done once it was printed
  *   take PATH -- command…      hands one to a program on its standard input: done when that ends with 0,
  *                              back in its place when not, or when our session is over
- *   take PATH --hold           prints one and keeps it, until `done ID` or `return ID` says what became
- *   done ID, return ID         of it, from the same machine and user
  *
  * At most one taker has an item at a time. An item may be handed out again when a taker fails: what is
  * done for it must bear being done twice, by its id.
  */
 
-import { rm } from 'node:fs/promises';
-import { connect, createServer } from 'node:net';
-import { tmpdir, userInfo } from 'node:os';
-import { join } from 'node:path';
 import { Queue, QueueError, type QueueItem } from '../recipes/index.ts';
 import { runChild } from './child.ts';
 import type { Context, OptionValues } from './command.ts';
 import { CommandError, exitCodes } from './exit-codes.ts';
-import { makeFolders } from './make-folders.ts';
 import { dataJson, escaped } from './output.ts';
 import { childOptions, programOf, waitOf } from './recipe-commands.ts';
 import { within } from './within.ts';
 
-const usage =
-  'there is drover queue put PATH [data…], take PATH [--hold | -- command…], done ID, return ID, size PATH';
+const actions: readonly string[] = ['put', 'take', 'size'];
+const usage = 'use drover queue put PATH [data…], take PATH [-- command…] or size PATH';
 
 export async function queue(
   context: Context,
   [action = '', path = '', ...rest]: readonly string[],
   options: OptionValues,
 ): Promise<number> {
-  if (path === '') throw new CommandError('usage', usage);
-  if (action === 'done' || action === 'return') return settle(context, action, path);
+  if (!actions.includes(action) || path === '') throw new CommandError('usage', usage);
   const target = await context.target();
   if ((action === 'put' || action === 'take') && target.readOnly) {
     throw new CommandError('refused', `queue ${action} writes, and ${target.origin} is read-only`);
@@ -48,8 +40,7 @@ export async function queue(
   try {
     if (action === 'put') return await put(context, it, rest, options);
     if (action === 'take') return await take(context, it, rest, options);
-    if (action === 'size') return await size(context, it);
-    throw new CommandError('usage', usage);
+    return await size(context, it);
   } catch (error) {
     if (!(error instanceof QueueError)) throw error;
     const kind = error.code === 'OUTCOME_UNKNOWN' ? 'unknown' : 'refused';
@@ -98,7 +89,6 @@ async function take(
   if (item === null) throw new CommandError('refused', `${escaped(it.path)} is empty`);
   try {
     if (command !== undefined) return await work(context, item, command, options);
-    if (options.hold === true) return await hold(context, item);
     print(context, item);
     await context.output.drained();
     if (context.output.isLost) return exitCodes.output; // nobody has seen it: it goes back
@@ -134,100 +124,6 @@ async function work(
 function print({ output }: Context, { id, data, tries }: QueueItem): void {
   if (output.isJson) output.record({ id, tries, data: dataJson(data) });
   else output.bytes(data ?? Buffer.alloc(0));
-}
-
-// ── items that are kept ───────────────────────────────────────────────────────────────────────────
-
-/** A place where `done` finds who keeps the item: a socket that only this user can reach. */
-async function socketOf(id: string): Promise<string> {
-  if (!/^[\w.-]{1,80}$/.test(id)) throw new CommandError('usage', `${escaped(id)} is no item's id`);
-  const folder = join(tmpdir(), `drover-queue-${userInfo().uid}`);
-  await makeFolders(folder, 0o700);
-  return join(folder, id);
-}
-
-async function hold(context: Context, item: QueueItem): Promise<number> {
-  const { signal, output } = context;
-  const place = await socketOf(item.id);
-  await rm(place, { force: true }); // of a keeper that was killed: the item is ours now
-  const ending = new AbortController();
-  const lost = () =>
-    ending.abort(new CommandError('unknown', `item ${item.id} may be another's by now`));
-  const interrupted = () => ending.abort(signal.reason);
-  let code: number = exitCodes.ok;
-  const server = createServer((socket) => {
-    socket.on('error', () => {});
-    socket.setTimeout(5_000, () => socket.destroy());
-    socket.once('data', async (bytes) => {
-      try {
-        if (bytes.toString().trim() === 'done') await item.confirm();
-        else await item.release();
-        socket.end('ok\n');
-        ending.abort();
-      } catch (error) {
-        socket.end(`${(error as Error).message}\n`);
-        code = exitCodes.refused;
-        ending.abort();
-      }
-    });
-  });
-  server.maxConnections = 8;
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(place, resolve);
-  });
-  try {
-    if (output.isJson) print(context, item);
-    else {
-      output.tell(
-        `keeping item ${escaped(item.id)}; drover queue done ${escaped(item.id)} when the work is done`,
-      );
-      print(context, item);
-    }
-    await output.drained();
-    item.signal.addEventListener('abort', lost, { once: true });
-    signal.addEventListener('abort', interrupted, { once: true });
-    if (!ending.signal.aborted) {
-      await new Promise<void>((resolve) => {
-        ending.signal.addEventListener('abort', () => resolve(), { once: true });
-      });
-    }
-    const reason = ending.signal.reason as unknown;
-    if (reason instanceof CommandError) throw reason;
-    if (signal.aborted) throw signal.reason;
-    return code;
-  } finally {
-    item.signal.removeEventListener('abort', lost);
-    signal.removeEventListener('abort', interrupted);
-    await new Promise<void>((resolve) => {
-      server.close(() => resolve());
-    });
-  }
-}
-
-async function settle({ output }: Context, action: 'done' | 'return', id: string): Promise<number> {
-  const place = await socketOf(id);
-  const answer = await new Promise<string>((resolve, reject) => {
-    const socket = connect(place);
-    let text = '';
-    socket.setTimeout(30_000, () => socket.destroy(new Error('it does not answer')));
-    socket.on('connect', () => socket.write(`${action}\n`));
-    socket.on('data', (bytes) => {
-      text += bytes;
-    });
-    socket.on('error', reject);
-    socket.on('close', () => resolve(text.trim()));
-  }).catch((cause) => {
-    throw new CommandError(
-      'refused',
-      `nobody here keeps item ${escaped(id)}: drover queue take PATH --hold does, until its session is over`,
-      { cause },
-    );
-  });
-  if (answer !== 'ok') throw new CommandError('refused', escaped(answer || 'it hung up'));
-  if (output.isJson) output.record({ id, [action === 'done' ? 'done' : 'returned']: true });
-  else output.tell(`item ${escaped(id)} ${action === 'done' ? 'is done' : 'is back in its place'}`);
-  return exitCodes.ok;
 }
 
 async function size({ output }: Context, it: Queue): Promise<number> {

@@ -74,17 +74,16 @@ export const recipeCommands: Readonly<Record<string, Command>> = {
   },
   queue: {
     usage: 'queue <action> <path> [words...]',
-    about: 'hands out work: put PATH data…, take PATH [-- command…], done ID, return ID, size PATH',
+    about: 'hands out work: put PATH data…, take PATH [-- command…], size PATH',
     group: 'recipes',
     options: [
       ...waits,
-      { flags: '--hold',                 about: 'take: keeps the item until done or return says what became of it' },
       { flags: '--order <order>',        about: 'fifo, priority or delay; the same everywhere', value: ['fifo', 'priority', 'delay'] },
       { flags: '--priority <number>',    about: 'put: lower is earlier' },
       { flags: '--delay <seconds>',      about: 'put: not before' },
       { flags: '--kill-after <seconds>', about: 'take: from SIGTERM to SIGKILL, when it must stop; 5' },
     ],
-    args: [['put', 'take', 'done', 'return', 'size'], 'path'],
+    args: [['put', 'take', 'size'], 'path'],
     run: async (context, args, options) => (await import('../queue-commands.ts')).queue(context, args, options),
   },
 };
