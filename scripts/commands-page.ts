@@ -19,6 +19,7 @@ This page is made from the table that the commands themselves are read from. \`d
 
 - Results are on standard output, everything else on standard error.
 - \`--json\` works with every command: an object a line. Data is \`{"text": …}\` where it is UTF-8 and \`{"hex": …}\` where it is not, zxids and sessions are hex, times are ISO 8601. Errors are then an object on standard error: \`{"error": {"code", "message", "path"}}\`.
+- An error of drover's own is one sentence, too. \`--debug\` adds where it comes from.
 - Into a pipe or a file, \`get\` writes the very bytes of the node and \`ls\` a name a line. On a terminal and in a shell both look as they do in zkCli.
 - Names and data may come from strangers: control, bidi and invisible characters are printed as \`\\u202e\`, and a backslash as \`\\\\\`. \`--json\` has the names as they are.
 - \`NO_COLOR\` and \`FORCE_COLOR\` are obeyed. A reader that goes away (\`drover find / | head\`) ends the command quietly.

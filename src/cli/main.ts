@@ -4,6 +4,7 @@ import { isatty } from 'node:tty';
 import { findCommand } from './command.ts';
 import { commands } from './commands.ts';
 import { exitCodes } from './exit-codes.ts';
+import { dieOf } from './last-resort.ts';
 import { longOf, normalised } from './parse.ts';
 import type { Surface } from './run.ts';
 import { connectionOptions } from './target.ts';
@@ -131,6 +132,7 @@ process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => {
 });
 
 // Without an await at the top: the build makes CommonJS of this, which Node loads sooner.
+process.on('uncaughtException', dieOf); // and promises that nobody waits for
 void run(process.argv.slice(2)).then((code) => {
   process.exitCode = outputFailure === undefined ? code : exitCodes.output;
-});
+}, dieOf);

@@ -46,6 +46,8 @@ const rowsUnlessKnown = 24;
 
 export class Output {
   readonly isJson: boolean;
+  /** An error of drover's own is shown with its stack trace. */
+  readonly isDebug: boolean;
   /** Of data, in columns. */
   readonly shownBytes: number;
   readonly #stdout: Stream;
@@ -64,6 +66,7 @@ export class Output {
 
   constructor(options: OptionValues, streams: OutputStreams = {}) {
     this.isJson = options.json === true;
+    this.isDebug = options.debug === true;
     this.shownBytes = options.full === true ? Number.POSITIVE_INFINITY : shownBytes;
     this.#stdout = streams.stdout ?? process.stdout;
     const { stderr } = streams;

@@ -31,6 +31,10 @@ const oneDashWords: Readonly<Record<string, string | null>> = {
 };
 
 const json: CommandOption = { flags: '--json', about: 'JSON instead of text, an object a line' };
+const debug: CommandOption = {
+  flags: '--debug',
+  about: 'shows the stack trace of an internal error',
+};
 
 export function nameOf(command: Command): string {
   return command.usage.split(' ', 1)[0]!;
@@ -40,7 +44,7 @@ export function nameOf(command: Command): string {
 export function optionsOf(command: Command): { own: CommandOption[]; shared: CommandOption[] } {
   const own = [...command.options];
   const isTaken = (flags: string) => own.some((each) => longOf(each.flags) === longOf(flags));
-  if (!isTaken(json.flags)) own.push(json);
+  for (const option of [json, debug]) if (!isTaken(option.flags)) own.push(option);
   const shared = command.isLocal ? [] : connectionOptions.filter(({ flags }) => !isTaken(flags));
   return { own, shared };
 }

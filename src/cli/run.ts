@@ -17,6 +17,7 @@ import { printable } from '../protocol/index.ts';
 import type { Command, CommandTable, Context, OptionValues, ShellControl } from './command.ts';
 import { CommandError, exitCodes } from './exit-codes.ts';
 import { journalFile } from './journal-file.ts';
+import { asksForDebug, traceOf, unforeseen } from './last-resort.ts';
 import { LineBudget, type LineLimits } from './line-budget.ts';
 import { escaped, jsonLine, Output, type OutputStreams } from './output.ts';
 import { nameOf, type Parsed, parse } from './parse.ts';
@@ -53,7 +54,7 @@ export async function runCommand(
   const gone = new AbortController();
   const streams = { ...surface.streams, onGone: () => gone.abort() };
   let parsed: Parsed;
-  const plain = new Output({ json: asksForJson(tokens, surface) }, streams);
+  const plain = new Output(outputOptions(tokens, surface), streams);
   try {
     parsed = parse(command, tokens, {
       out: (text) => plain.write(text),
@@ -163,7 +164,7 @@ function withoutEmpty(options: OptionValues): OptionValues {
 
 function parseEnd(error: unknown, { usage }: Command, output: Output): number {
   const { code, exitCode, message } = error as Error & { code?: unknown; exitCode?: unknown };
-  if (typeof code !== 'string' || !code.startsWith('commander.')) throw error;
+  if (typeof code !== 'string' || !code.startsWith('commander.')) return explain(error, output);
   if (exitCode === 0) return exitCodes.ok;
   if (!output.isJson) return exitCodes.usage;
   const what = message.replace(/^error: /, '');
@@ -178,7 +179,7 @@ export async function refuseName(
   surface: Surface,
 ): Promise<number> {
   const { unknownCommand, unknownOption } = await import('./help.ts');
-  const output = new Output({ json: asksForJson([...before, ...rest], surface) }, surface.streams);
+  const output = new Output(outputOptions([...before, ...rest], surface), surface.streams);
   const { commands } = surface;
   const sentence = unknownOption(commands, before) ?? unknownCommand(commands, name);
   const code = explain(new CommandError('usage', sentence), output);
@@ -186,7 +187,12 @@ export async function refuseName(
   return code;
 }
 
-/** For words that could not be read: what stands behind `--` is somebody else's. */
+function outputOptions(tokens: readonly string[], surface: Surface): OptionValues {
+  const debug = surface.defaults?.debug === true || asksForDebug(tokens);
+  return { json: asksForJson(tokens, surface), debug };
+}
+
+/** For words that could not be read: what stands behind `--` is another program's. */
 function asksForJson(tokens: readonly string[], { defaults }: Surface): boolean {
   const end = tokens.indexOf('--');
   return (
@@ -299,11 +305,17 @@ interface Explained {
 
 export function explain(error: unknown, output: Output, signal?: AbortSignal): number {
   const explained = explanationOf(error, signal);
-  if (explained === null) throw error;
-  const { code, exitCode, message, path } = explained;
+  const { code, exitCode, message, path } = explained ?? {
+    ...{ code: 'BUG', exitCode: exitCodes.bug, message: unforeseen(error), path: undefined },
+  };
+  const trace = explained === null && output.isDebug ? traceOf(error) : undefined;
   if (output.isJson) {
-    output.remark(jsonLine({ error: { code, message, ...(path !== undefined && { path }) } }));
-  } else output.tell(message);
+    const more = { ...(path !== undefined && { path }), ...(trace !== undefined && { trace }) };
+    output.remark(jsonLine({ error: { code, message, ...more } }));
+    return exitCode;
+  }
+  output.tell(message);
+  if (trace !== undefined) output.remark(`${trace}\n`);
   return exitCode;
 }
 
@@ -339,7 +351,7 @@ function explanationOf(error: unknown, signal?: AbortSignal): Explained | null {
     return { code: error.code, exitCode: exitCodes.data, message: error.message };
   }
   // Errors that somebody foresaw have a name of their own as their code; Node's ERR_… are ours to mend.
-  const { code, message } = error as { code?: unknown; message?: unknown };
+  const { code, message } = (error ?? {}) as { code?: unknown; message?: unknown };
   if (typeof code === 'string' && /^(?!ERR_)[A-Z][A-Z_]+$/.test(code)) {
     return { code, exitCode: exitCodes.refused, message: String(message) };
   }

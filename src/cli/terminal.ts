@@ -19,6 +19,7 @@ import type { Context, OptionValues } from './command.ts';
 import { CommandError, exitCodes } from './exit-codes.ts';
 import { makeFolders } from './make-folders.ts';
 import { escaped } from './output.ts';
+import { explain } from './run.ts';
 import { holdsSecret } from './secret-lines.ts';
 import { Shell } from './shell.ts';
 
@@ -173,7 +174,7 @@ class Terminal {
         if (!this.#shell.isOver) await this.#shell.execute(line.replace(/\n$/, ''));
       } catch (error) {
         // A bug of ours ends the line and not the shell.
-        this.#context.output.tell((error as Error)?.stack ?? String(error));
+        explain(error, this.#context.output);
       }
       const prompt = await this.#shell.prompt();
       if (this.#shell.isOver) this.#repl?.close();
