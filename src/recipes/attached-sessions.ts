@@ -40,11 +40,17 @@ export async function attachedSessions(
   return all;
 }
 
+/** `/127.0.0.1:46816[1](queued=0,…)`. Without an expression: one would take quadratic time on a hostile line. */
+function isClientLine(line: string): boolean {
+  const text = line.trim();
+  return text.startsWith('/') && text.endsWith(')') && text.indexOf('(') > 1;
+}
+
 /** The session ids in an answer to `cons`; null when it is none, as when the word is not let through. */
 export function sessionsOf(answer: string): bigint[] | null {
   const lines = answer.split('\n').filter((line) => line.trim() !== '');
   // At the least there is the link that asked.
-  if (lines.length === 0 || !lines.every((line) => /^\s*\/.+\(.*\)\s*$/.test(line))) return null;
+  if (lines.length === 0 || !lines.every(isClientLine)) return null;
   return lines.flatMap((line) => {
     const [, id] = /[(,]sid=0x([0-9a-f]{1,16})[,)]/.exec(line) ?? [];
     return id === undefined ? [] : BigInt.asIntN(64, BigInt(`0x${id}`));

@@ -77,3 +77,9 @@ test.each([
     expect(subjectName(name(...entries))).toBe(printed);
   },
 );
+
+test('a name of blanks without end is escaped at once', () => {
+  const value = `a${' '.repeat(60_000)}b`;
+
+  expect(subjectName(name([[cn, value]]))).toBe(`CN=${value}`);
+}, 2_000);

@@ -68,7 +68,7 @@ function attribute({ content }: Piece): string {
   const escaped = text
     .replace(/[,=+<>#;"\\]/g, '\\$&')
     .replaceAll('\0', '\\00')
-    .replace(/^[ \r]+|[ \r]+$/g, (blanks) => blanks.replace(/./gs, '\\$&'));
+    .replace(/^[ \r]+|(?<![ \r])[ \r]+$/g, (blanks) => blanks.replace(/./gs, '\\$&'));
   return `${name}=${escaped}`;
 }
 

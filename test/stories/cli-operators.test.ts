@@ -240,7 +240,9 @@ test('what is wrong with a word is said once, and with what helps', async () => 
   const key = await run('config', 'get', '/', 'a/b');
 
   expect(path.err).toContain('"/a\\u0001b"');
-  expect(find.err).toMatch(/^drover: \( is no regular expression; without -E it is text\n$/);
+  expect(find.err).toMatch(
+    /^drover: cannot use the pattern \(: a \( has no \); without -E it is plain text\n$/,
+  );
   expect(grep.err).toContain('grep -F takes it as text');
   expect(key.err).toBe('drover: a/b: a key is the name of a node, without a slash\n');
   expect([path.code, find.code, grep.code, key.code]).toEqual([2, 2, 2, 2]);
