@@ -3,7 +3,7 @@
  * it has to be installed to build; and the adapter's options.
  */
 
-import type { Clock } from '../../support/index.ts';
+import { type Clock, type OptionTable, optionKinds } from '../../support/index.ts';
 import type { KafkaRecord } from '../reader.ts';
 
 export interface ConfluentSourceOptions {
@@ -17,6 +17,15 @@ export interface ConfluentSourceOptions {
   readonly silenceMs?: number;
   readonly clock?: Clock;
 }
+
+const { number, clock } = optionKinds;
+export const confluentTable = {
+  bufferedRecordsMax: number,
+  consumeMax: number,
+  requestTimeoutMs: number,
+  silenceMs: number,
+  clock,
+} satisfies OptionTable<ConfluentSourceOptions>;
 
 /** A record, as librdkafka's binding gives it. */
 export interface RdKafkaMessage {

@@ -17,7 +17,7 @@
  */
 
 import { randomUUID } from 'node:crypto';
-import { systemClock } from '../../support/index.ts';
+import { checkOptions, systemClock } from '../../support/index.ts';
 import { type PartitionId, partitionNumber } from '../partition.ts';
 import {
   type OffsetBounds,
@@ -30,6 +30,7 @@ import {
   byPartition,
   type ConfluentSourceOptions,
   codeOf,
+  confluentTable,
   disconnect,
   partitionTroubles,
   type RdKafkaCallback,
@@ -92,6 +93,7 @@ export class ConfluentSource implements RecordSource {
     config: Readonly<Record<string, unknown>>,
     options: ConfluentSourceOptions = {},
   ) {
+    checkOptions('ConfluentSource', options, confluentTable);
     this.#options = {
       bufferedRecordsMax: 2_000,
       consumeMax: 500,

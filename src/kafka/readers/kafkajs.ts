@@ -17,8 +17,11 @@
 import { randomUUID } from 'node:crypto';
 import {
   type Clock,
+  checkOptions,
   type Deferred,
   deferred,
+  type OptionTable,
+  optionKinds,
   systemClock,
   unlessAborted,
 } from '../../support/index.ts';
@@ -60,6 +63,16 @@ export interface KafkaJsSourceOptions {
   readonly consumer?: Readonly<Record<string, unknown>>;
 }
 
+const { text, number, clock, object } = optionKinds;
+const sourceTable = {
+  groupPrefix: text,
+  bufferedRecordsMax: number,
+  partitionsConcurrently: number,
+  joinTimeoutMs: number,
+  clock,
+  consumer: object,
+} satisfies OptionTable<KafkaJsSourceOptions>;
+
 /** How often a partition may be fetched at another offset than asked for, in a row. */
 const misfetchesMax = 5;
 /**
@@ -91,6 +104,7 @@ export class KafkaJsSource implements RecordSource {
   #isClosed = false;
 
   constructor(kafka: KafkaJs, options: KafkaJsSourceOptions = {}) {
+    checkOptions('KafkaJsSource', options, sourceTable);
     this.#kafka = kafka;
     this.#options = {
       groupPrefix: 'drover-reader',

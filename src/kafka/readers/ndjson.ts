@@ -17,8 +17,11 @@ import { join } from 'node:path';
 import { ArgumentError } from '../../client/index.ts';
 import {
   type Clock,
+  checkOptions,
   type Deferred,
   deferred,
+  type OptionTable,
+  optionKinds,
   systemClock,
   type Timer,
 } from '../../support/index.ts';
@@ -49,6 +52,18 @@ export interface NdjsonOptions {
   readonly clock?: Clock;
 }
 
+const { text, flag, number, callback, clock, either } = optionKinds;
+const ndjsonTable = {
+  directory: either(text, callback),
+  follow: flag,
+  pollMs: number,
+  batchRecordsMax: number,
+  batchBytesMax: number,
+  lineBytesMax: number,
+  parse: callback,
+  clock,
+} satisfies OptionTable<NdjsonOptions>;
+
 type Settings = Required<Omit<NdjsonOptions, 'directory'>>;
 
 export class NdjsonSource implements RecordSource {
@@ -59,6 +74,7 @@ export class NdjsonSource implements RecordSource {
   #isClosed = false;
 
   constructor(options: NdjsonOptions) {
+    checkOptions('NdjsonSource', options, ndjsonTable);
     const { directory, ...rest } = options;
     this.#pathOf =
       typeof directory === 'string'
