@@ -253,6 +253,13 @@ describe('held by hand', () => {
     expect(clock.decide()).toEqual({ limitMs: 120, cut: null, isFinished: true });
   });
 
+  test('a last period that ends beyond it is not ended', () => {
+    const clock = group(['t/0'], withHold(minute, 90), 60);
+    clock.report('t/0', 'a', at(70, { state: 'finished', offset: 3n }));
+
+    expect(clock.decide()).toEqual({ limitMs: 60, cut: null, isFinished: false });
+  });
+
   test('nor is one in which there never was a record', () => {
     const clock = group(['t/0'], withHold(minute, 120));
     clock.report('t/0', 'a', at(null, { state: 'finished' }));

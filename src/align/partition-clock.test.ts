@@ -159,6 +159,22 @@ test('a record that is only known to come next reaches no boundary while what is
   expect(one.takeReached()).toEqual([{ start: 0, end: 120, offset: 1n }]);
 });
 
+test('a next record that is withdrawn has passed nothing, and those behind it pass as ever', () => {
+  const one = clock({ positionMs: 0 });
+  hand(one, [10]);
+  one.finish();
+  one.expect(1n, 6_000);
+  expect(one.takeReached()).toEqual([{ start: 0, end: 6_000, offset: 1n }]);
+
+  one.withdraw();
+  expect([one.positionMs, one.reached]).toEqual([10, []]);
+  one.skip(2n);
+  one.expect(2n, 130);
+
+  expect(one.takeReached()).toEqual([{ start: 0, end: 120, offset: 2n }]);
+  expect([one.positionMs, one.reached]).toEqual([130, [{ end: 120, offset: 2n }]]);
+});
+
 describe('with a callback at each boundary', () => {
   test('a boundary does not count until it is confirmed', () => {
     const one = clock({ isConfirming: true, positionMs: 10 });
