@@ -196,14 +196,20 @@ export class LogReader {
     return this.#bytes.length >= length;
   }
 
-  /** What was read ahead, if it is enough; it is given up where it is not, as for a very large entry. */
+  /** What was read ahead, and what is missing behind it for a large entry. */
   async #takeAhead(left: number, length: number): Promise<Stretch | undefined> {
     const ahead = this.#ahead;
     if (ahead === undefined) return undefined;
     this.#ahead = undefined;
     if (left <= ahead.room && left + ahead.memory.length - ahead.room >= length) return ahead;
-    await ahead.read.catch(() => {});
-    return undefined;
+    const bytes = await ahead.read.catch(() => 0);
+    if (bytes === 0) return undefined;
+    const missing = Math.max(0, length - left - bytes);
+    const memory = Buffer.allocUnsafeSlow(left + bytes + missing);
+    ahead.memory.copy(memory, left, ahead.room, ahead.room + bytes);
+    const position = this.#base + this.#bytes.length + bytes;
+    const rest = missing === 0 ? 0 : this.#source.read(memory.subarray(left + bytes), position);
+    return { memory, room: left, read: Promise.resolve(rest).then((more) => bytes + more) };
   }
 
   #readAhead(): void {

@@ -135,6 +135,33 @@ describe('what is written', () => {
     expect(entries.findIndex(({ bytes }, i) => !bytes.equals(txns[i]!))).toBe(-1);
   });
 
+  test.each([60_000, 200_000, 900_000, 2_000_000])(
+    'a log of records of %i bytes is read once',
+    async (size) => {
+      const fs = new SimulatedDisk();
+      const log = logOf(fs);
+      for (const txn of createTxns(1, 12, size)) await log.append([txn]);
+      await log.close();
+      const open = fs.open.bind(fs);
+      let bytes = 0;
+      fs.open = async (path, how) => {
+        const file = await open(path, how);
+        const usual = file.read.bind(file);
+        file.read = async (target, position) => {
+          const length = await usual(target, position);
+          bytes += length;
+          return length;
+        };
+        return file;
+      };
+
+      const { zxids } = await read(fs);
+
+      expect(zxids).toHaveLength(12);
+      expect(bytes).toBe(bytesOf(fs, 'log.1').length);
+    },
+  );
+
   test('what can not be read ahead ends the reading once it is asked for, and not before', async () => {
     const fs = new SimulatedDisk();
     const log = logOf(fs);
