@@ -57,6 +57,8 @@ const snapCountDefault = 100_000;
 const snapLogBytesDefault = 4 * 1024 ** 3;
 /** From the end of one snapshot to the next: each costs as much as some hundred thousand writes. */
 const snapshotPauseMs = 10_000;
+/** At the end a snapshot that takes longer is given up: the next start replays the log in its place. */
+const finalSnapshotMsMax = 6_000;
 /** A node that is written costs a third of a create, and one that is read back a third of a txn that is replayed. */
 const txnsPerNode = 2 / 3;
 /** Not for longer than it takes to have so much to replay: that takes about two seconds. */
@@ -89,6 +91,7 @@ export class DiskLog implements TxnLog {
   #purging: Promise<void> | undefined;
   #purgeTimer: Timer | undefined;
   readonly #closing = new AbortController();
+  readonly #ending = new AbortController();
   #isClosed = false;
   /** What was found while nobody asked; the next batch hears of it. */
   #broken: StorageError | undefined;
@@ -183,8 +186,23 @@ export class DiskLog implements TxnLog {
     return this.snapshot();
   }
 
+  /** One that is under way, and one more where it pays; for no longer than an end may take. */
   async finalSnapshot(): Promise<void> {
+    const late = this.#clock.after(
+      finalSnapshotMsMax,
+      () => this.#ending.abort(new Error(`it took more than ${finalSnapshotMsMax} ms`)),
+      true,
+    );
+    try {
+      await this.#snapshotAtEnd();
+    } finally {
+      late.cancel();
+    }
+  }
+
+  async #snapshotAtEnd(): Promise<void> {
     await this.#snapshotting?.catch(() => {});
+    if (this.#ending.signal.aborted) return;
     // Half as many as one is taken for anyway: it is quicker than to replay them.
     const { snapCount = snapCountDefault, snapLogBytes = snapLogBytesDefault } = this.#options;
     const isLong = snapLogBytes > 0 && 2 * this.#bytesSinceSnapshot >= snapLogBytes;
@@ -273,6 +291,7 @@ export class DiskLog implements TxnLog {
       compression: this.#options.snapshotCompression ?? 'none',
       unsafeNoFsync: this.#options.unsafeNoFsync ?? false,
       isAlone,
+      signal: this.#ending.signal,
       ...(isAlone ? {} : { before: () => this.#checkRoom() }),
     });
     this.#snapshotMs = this.#clock.nowMs();

@@ -457,6 +457,60 @@ test('few large txns come to a snapshot too, by the size of the log, those befor
   await third.log.close();
 });
 
+/** Files whose writes wait from the second on, once told to. */
+function stuckFiles() {
+  const stuck = { isOn: false, begun: deferred<void>(), go: deferred<void>() };
+  const fs: FileSystem = Object.create(realFileSystem);
+  fs.open = async (path, how) => {
+    const file = await realFileSystem.open(path, how);
+    if (how !== 'create' || !path.includes('snapshot.')) return file;
+    const slow = Object.create(file);
+    let writes = 0;
+    slow.write = async (bytes: Uint8Array, position: number) => {
+      await file.write(bytes, position);
+      writes += 1;
+      if (!stuck.isOn || writes < 2) return;
+      stuck.begun.resolve();
+      await stuck.go.promise;
+    };
+    for (const name of ['sync', 'close', 'truncate'] as const) slow[name] = file[name].bind(file);
+    return slow;
+  };
+  return { fs, stuck };
+}
+
+test.each(['the last', 'a running'])(
+  'an orderly end gives up on %s snapshot when it takes too long, and loses nothing',
+  async (which) => {
+    const clock = new ManualClock();
+    const { fs, stuck } = stuckFiles();
+    const large = 'x'.repeat(400_000);
+    const snapCount = which === 'the last' ? 10 : 1e9;
+    const first = await open({ clock, fs, snapCount, random: () => 1 });
+    await write(
+      first,
+      Array.from({ length: 8 }, (_, i) => create(`/${i}`, large)),
+    );
+    const before = picture(first.tree);
+    stuck.isOn = true;
+    const underWay = which === 'the last' ? undefined : first.snapshot().catch(String);
+
+    const ended = first.finalSnapshot();
+    await stuck.begun.promise;
+    clock.advance(6_000);
+    stuck.go.resolve();
+    await ended;
+
+    expect(await underWay).toEqual(underWay && expect.stringContaining('more than 6000 ms'));
+    await first.log.close();
+    const names = readdirSync(join(dataDir, 'version-2'));
+    expect(names.filter((name) => name.includes('snapshot'))).toEqual(['snapshot.0']);
+    const second = await open();
+    expect(picture(second.tree)).toEqual(before);
+    await second.log.close();
+  },
+);
+
 test('an orderly end takes a snapshot where few large txns would have to be replayed, too', async () => {
   const disk = await open({ random: () => 1, snapLogBytes: 1_000_000 });
   await write(disk, [create('/a'), ...sets(4)]);

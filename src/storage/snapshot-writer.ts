@@ -50,6 +50,8 @@ export interface SnapshotWriterOptions {
   readonly unsafeNoFsync?: boolean;
   /** Nobody else needs the disk meanwhile: no room is left for them, and it is done sooner. */
   readonly isAlone?: boolean;
+  /** Aborted, it is given up between two chunks, and its file is removed. */
+  readonly signal?: AbortSignal;
   /** Asked before a file is made; what it rejects with is why none is. */
   readonly before?: () => Promise<void>;
 }
@@ -73,7 +75,7 @@ export async function writeSnapshot(
   options: SnapshotWriterOptions,
 ): Promise<WrittenSnapshot> {
   const { folder, fs = realFileSystem, compression = 'none' } = options;
-  const { unsafeNoFsync = false, isAlone = false } = options;
+  const { unsafeNoFsync = false, isAlone = false, signal } = options;
   const name = snapshotName(content.zxid, compression);
   const path = join(folder, name);
   const temporary = join(folder, `${temporaryPrefix}${name}`);
@@ -85,7 +87,7 @@ export async function writeSnapshot(
     const file = await fs.open(temporary, 'create');
     let bytes: number;
     try {
-      bytes = await writeAll(file, chunks, !unsafeNoFsync, isAlone);
+      bytes = await writeAll(file, chunks, !unsafeNoFsync, isAlone, signal);
     } finally {
       await file.close();
     }
@@ -104,10 +106,12 @@ async function writeAll(
   chunks: AsyncIterable<Buffer>,
   isSynced: boolean,
   isAlone: boolean,
+  signal: AbortSignal | undefined,
 ): Promise<number> {
   let position = 0;
   let syncedTo = 0;
   for await (const chunk of chunks) {
+    signal?.throwIfAborted();
     await file.write(chunk, position);
     position += chunk.length;
     if (!isSynced || position - syncedTo < syncEveryBytes) continue;
