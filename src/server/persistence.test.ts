@@ -145,6 +145,20 @@ test.each(['', '{}', 'null', '{"version":1,"secret":"00","apacheSessions":[],"ch
   },
 );
 
+test('a secret that can not be written ends the start, names its file and frees the directory', async () => {
+  const full: FileSystem = {
+    ...realFileSystem,
+    open: async (path, how) => {
+      if (!path.endsWith('session-secret')) return realFileSystem.open(path, how);
+      throw Object.assign(new Error('ENOSPC'), { code: 'ENOSPC' });
+    },
+  };
+
+  await expect(open({ fs: full })).rejects.toMatchObject({ code: 'ENOSPC', path: secretPath() });
+  const again = await open();
+  await again.log.close();
+});
+
 test('a tree is the same after a restart, from the log alone', async () => {
   const secret = [{ perms: permissions.read, id: { scheme: 'digest', id: 'u:hash' } }];
   const first = await open();

@@ -74,9 +74,15 @@ export async function openPersistence(options: PersistenceOptions): Promise<Pers
     const tallies = new StorageTallies();
     const { tree, recovered, check } = await readBack(directory, options, fs, tallies);
     for (const { kind, file, message } of recovered.notices) logger.warn({ kind, file }, message);
-    const passwords = await passwordsOf(directory.snapshotFolder, tree, options, fs, logger);
     const disk = new DiskLog(directory, tree, recovered.lastZxid, options, fs, logger, tallies);
     await disk.start(recovered);
+    const { snapshotFolder } = directory;
+    const passwords = await passwordsOf(snapshotFolder, tree, options, fs, logger).catch(
+      async (error) => {
+        await disk.close();
+        throw error;
+      },
+    );
     return {
       tree,
       log: disk,

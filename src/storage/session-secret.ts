@@ -56,15 +56,20 @@ export async function writeSessionSecret(
   const hex = secret.toString('hex');
   const ids = apacheSessions === null ? null : [...apacheSessions].map(hexId);
   const fields = { version, secret: hex, apacheSessions: ids, check: checkOf(hex, ids) };
-  const file = await fs.open(temporary, 'create');
   try {
-    await file.write(Buffer.from(`${JSON.stringify(fields)}\n`), 0);
-    await file.sync();
-  } finally {
-    await file.close();
+    const file = await fs.open(temporary, 'create');
+    try {
+      await file.write(Buffer.from(`${JSON.stringify(fields)}\n`), 0);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await fs.rename(temporary, path);
+    await fs.syncFolder(folder);
+  } catch (error) {
+    await fs.remove(temporary).catch(() => {});
+    throw Object.assign(error as Error, { path }); // the system knows a number alone
   }
-  await fs.rename(temporary, path);
-  await fs.syncFolder(folder);
 }
 
 const hexId = (id: bigint) => BigInt.asUintN(64, id).toString(16);
