@@ -168,9 +168,33 @@ test('a cluster that leaves ZooKeeper is told from one that stays', async () => 
     isMigrating: false,
   });
 
-  await zk.client.create('/migration', '{"version":0}');
+  const isMigrating = async () => (await zk.get('/api/kafka')).json.isMigrating;
+  const { client } = zk;
+  await client.create('/controller', '{"version":2,"brokerid":9,"kraftControllerEpoch":4}');
+  await client.create('/migration', '{"version":0,"kraft_controller_id":9}');
 
-  expect((await zk.get('/api/kafka')).json.isMigrating).toBe(true);
+  expect(await isMigrating()).toBe(true);
+  const refused = await zk.post('/api/kafka/elect', { topic: 't' });
+  expect([refused.status, refused.json.error.message]).toEqual([
+    409,
+    expect.stringContaining('KRaft controller'),
+  ]);
+
+  await client.delete('/controller'); // between two KRaft controllers
+  expect(await isMigrating()).toBe(true);
+  await client.create('/controller', '{"version":2,"brokerid":1,"kraftControllerEpoch":-1}');
+  expect(await isMigrating()).toBe(false); // rolled back; /migration stays for ever
+});
+
+test.each([
+  ['null data', null],
+  ['a state in which no controller moves it', '{"version":0,"kraft_controller_id":-1}'],
+  ['nothing that can be read', 'garbage'],
+])('a cluster whose /migration holds %s is not being moved', async (_, data) => {
+  await using zk = await startConsoleInTest();
+  await zk.client.create('/migration', data);
+
+  expect((await zk.get('/api/kafka')).json.isMigrating).toBe(false);
 });
 
 test('offsets that were changed before one was refused are written down, and come back', async () => {

@@ -8,6 +8,7 @@
 
 import { ArgumentError, type Client } from '../client/index.ts';
 import {
+  checkRequestsAreRead,
   electPreferred,
   keyOf,
   type OffsetSource,
@@ -188,6 +189,8 @@ export async function elect(
 ): Promise<number> {
   const cluster = await readCluster(client, viewOptions);
   refuse07(cluster);
+  // Before the question: nobody should say yes to what is refused afterwards.
+  if (options.write === true) await refusing(() => checkRequestsAreRead(client));
   const wanted = words.map((word) => partitionOf(word, cluster));
   const live = new Set(cluster.brokers.map(({ id }) => id));
   const candidates = cluster.topics.flatMap(({ topic, partitions }) =>
@@ -282,6 +285,8 @@ export async function reassign(
     print(context.output, movingView(cluster));
     return exitCodes.ok;
   }
+  // Before the question: nobody should say yes to what is refused afterwards.
+  if (options.write === true) await refusing(() => checkRequestsAreRead(client));
   const live = new Set(cluster.brokers.map(({ id }) => id));
   const rows = wanted.map(({ topic, partition, replicas }) => {
     partitionOf(`${topic}/${partition}`, cluster);

@@ -8,6 +8,7 @@
 
 import type { Client } from '../client/index.ts';
 import {
+  checkRequestsAreRead,
   electPreferred,
   layout08,
   noLeader,
@@ -83,6 +84,7 @@ export class KafkaControls {
       readTopic(this.#client, topic),
       readBrokers(this.#client),
       readController(this.#client),
+      checkRequestsAreRead(this.#client),
     ]);
     if (seen === null) throw new ConsoleError('NOT_FOUND', 'there is no such topic');
     if (controller.brokerId === null) {

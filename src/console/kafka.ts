@@ -9,6 +9,7 @@ import { type Client, isZkError } from '../client/index.ts';
 import {
   faultsOf,
   formatEndpoint,
+  isLedByKraft,
   type LayoutProblem,
   layout07,
   layout08,
@@ -48,8 +49,6 @@ const topicsAtOnce = 16;
 const scanAtOnce = 128;
 const problemsMax = 100;
 const groupsMax = 200;
-/** Made by a cluster of 3.4 to 3.9 that leaves ZooKeeper. */
-const migrationPath = '/migration';
 const statesMax = 200;
 /** Groups that one page of topics asks for their lag. */
 const lagGroupsMax = 50;
@@ -96,13 +95,17 @@ export class Kafka {
   async overview(): Promise<KafkaView> {
     const problems: LayoutProblem[] = [];
     const onProblem = (problem: LayoutProblem) => problems.push(problem);
-    const [brokers, controller, scan, clusterId, is07, migration] = await Promise.all([
+    const onMigrationProblem = (problem: LayoutProblem) => {
+      // Of /controller it is told once, by its own reader.
+      if (problem.path === layout08.migration.at()) onProblem(problem);
+    };
+    const [brokers, controller, scan, clusterId, is07, isMigrating] = await Promise.all([
       readBrokers(this.#client, { onProblem }),
       readController(this.#client, { onProblem }),
       this.#scanned(),
       this.#clusterId(),
       this.#is07(),
-      this.#client.exists(migrationPath),
+      isLedByKraft(this.#client, { onProblem: onMigrationProblem }),
     ]);
     this.#controllers.seen(controller);
     const partitions = [...scan.topics.values()].flatMap((topic) => topic.partitions);
@@ -113,7 +116,7 @@ export class Kafka {
     const nothing = brokers.length === 0 && scan.names.length === 0 && problems.length === 0;
     return {
       found: is07 ? '0.7' : nothing ? 'none' : 'zookeeper',
-      isMigrating: migration !== null,
+      isMigrating,
       clusterId,
       controller,
       controllerHistory: this.#controllers.newestFirst,

@@ -15,6 +15,7 @@ import {
   epochContent,
   jsonContent,
   logDirEventContent,
+  migrationContent,
   nothing,
   partitionsContent,
   plainText,
@@ -31,9 +32,6 @@ const sequential = 'persistentSequential';
 
 const featureContent = jsonContent(
   '{"version":2,"status":1,"features":{"name":{"max_version_level":1}}}',
-);
-const migrationContent = jsonContent(
-  '{"version":0,"kraft_controller_id":1,"kraft_controller_epoch":1,"kraft_metadata_offset":1,"kraft_metadata_epoch":1}',
 );
 const aclContent = jsonContent(
   '{"version":1,"acls":[{"principal":"User:a","permissionType":"Allow","operation":"Read","host":"*"}]}',

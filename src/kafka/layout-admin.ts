@@ -75,6 +75,18 @@ export const controllerContent: Content<ControllerRegistration> = {
     }),
 };
 
+export interface MigrationState {
+  /** The controller that moves the cluster off ZooKeeper. -1: none does. */
+  readonly kraftControllerId: number;
+}
+
+export const migrationContent: Content<MigrationState> = {
+  schema:
+    '{"version":0,"kraft_controller_id":1,"kraft_controller_epoch":1,"kraft_metadata_offset":1,"kraft_metadata_epoch":1}',
+  parse: (text) => ({ kraftControllerId: intOf(parseObject(text), 'kraft_controller_id', -1) }),
+  format: ({ kraftControllerId }) => toJson({ version: 0, kraft_controller_id: kraftControllerId }),
+};
+
 export const epochContent: Content<number> = {
   schema: 'decimal',
   parse: (text) => Number(parseDecimal(text, 'epoch')),

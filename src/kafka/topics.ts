@@ -24,10 +24,15 @@ import { createTopicTable, growTopicTable } from './option-tables.ts';
 import { assignReplicas, type BrokerPlace } from './replica-assignment.ts';
 import { collides, newTopicId, topicNameFault } from './topic-names.ts';
 
-/** The topic is there already, is on its way out, or is not there. */
+/** The topic is there already, is on its way out, or is not there; or no controller reads requests. */
 export class TopicError extends Error {
   override readonly name = 'TopicError';
-  readonly code: 'TOPIC_EXISTS' | 'TOPIC_BEING_DELETED' | 'NO_SUCH_TOPIC' | 'REQUEST_PENDING';
+  readonly code:
+    | 'TOPIC_EXISTS'
+    | 'TOPIC_BEING_DELETED'
+    | 'NO_SUCH_TOPIC'
+    | 'REQUEST_PENDING'
+    | 'LED_BY_KRAFT';
   readonly topic: string;
 
   constructor(code: TopicError['code'], topic: string, message: string) {
@@ -143,6 +148,28 @@ export async function readController(
   return { brokerId: holder?.brokerId ?? null, epoch, sinceMs: holder?.timestampMs ?? null };
 }
 
+/**
+ * Whether a KRaft controller leads the cluster, as it does while a cluster moves off ZooKeeper.
+ *
+ * It keeps a copy of its metadata in ZooKeeper and reads no requests there. `/controller` says who leads.
+ * Only while that node is missing does `/migration` decide: it stays after a rollback.
+ */
+export async function isLedByKraft(
+  client: Client,
+  { onProblem = ignore }: ReadOptions = {},
+): Promise<boolean> {
+  const [path, migrationPath] = [layout08.controller.at(), layout08.migration.at()];
+  const node = await get(client, path);
+  if (node !== null) {
+    const holder = layout08.controller.tryParse(node.data, path, onProblem);
+    return holder !== null && holder.kraftControllerEpoch >= 0;
+  }
+  const migration = await get(client, migrationPath);
+  if (migration === null || migration.data === null) return false;
+  const state = layout08.migration.tryParse(migration.data, migrationPath, onProblem);
+  return state !== null && state.kraftControllerId >= 0;
+}
+
 // ── changing ────────────────────────────────────────────────────────────────────────────────────
 
 export interface CreateTopicOptions extends ReadOptions {
@@ -168,6 +195,7 @@ export async function createTopic(
   checkOptions('createTopic', options, createTopicTable);
   const fault = topicNameFault(topic);
   if (fault !== null) throw new ArgumentError('topic', fault);
+  await checkRequestsAreRead(client, topic);
   const names = await readTopicNames(client);
   if (names.includes(topic)) throw exists(topic);
   const double = names.find((name) => collides(topic, name));
@@ -204,6 +232,7 @@ export async function growTopic(
 ): Promise<TopicAssignment> {
   checkClient('growTopic', client);
   checkOptions('growTopic', options, growTopicTable);
+  await checkRequestsAreRead(client, topic);
   const path = layout08.topic.at({ topic });
   const node = await get(client, path);
   if (node === null) throw missing(topic);
@@ -251,6 +280,7 @@ export async function growTopic(
 
 /** Asks for the deletion. The controller does it when every replica can be reached. */
 export async function deleteTopic(client: Client, topic: string): Promise<void> {
+  await checkRequestsAreRead(client, topic);
   if ((await client.exists(layout08.topic.at({ topic }))) === null) throw missing(topic);
   try {
     await client.create(layout08.deleteTopic.at({ topic }), null, { parents: true });
@@ -286,7 +316,18 @@ export async function electPreferred(
 
 // ── parts ───────────────────────────────────────────────────────────────────────────────────────
 
+/**
+ * Throws `LED_BY_KRAFT` where no controller would read a request. One that is written all the same would be
+ * carried out by a rollback, perhaps weeks later.
+ */
+export async function checkRequestsAreRead(client: Client, topic = ''): Promise<void> {
+  if (!(await isLedByKraft(client))) return;
+  const why = 'a KRaft controller leads this cluster and reads no requests in ZooKeeper';
+  throw new TopicError('LED_BY_KRAFT', topic, `${why}; use Kafka's tools with --bootstrap-server`);
+}
+
 async function request(client: Client, path: string, data: string): Promise<void> {
+  await checkRequestsAreRead(client);
   try {
     await client.create(path, data, { parents: true });
   } catch (error) {

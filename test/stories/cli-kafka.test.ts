@@ -189,6 +189,34 @@ test('partitions are moved as words or a file say, and what moves is shown', asy
   await close(b, a);
 });
 
+test('during a move to KRaft, leaders and replicas are refused instead of asked of nobody', async () => {
+  const a = await addBroker(zk, 1);
+  const b = await addBroker(zk, 2);
+  await createTopic(client, 'orders', { assignment: [[1, 2]] });
+  await eventually(async () => expect((await stateOf(client, 'orders', 0)).leader).toBe(1));
+  await close(a, b);
+  const brokers = { 1: 'a', 2: 'b' };
+  for (const [id, host] of Object.entries(brokers)) {
+    const data = { version: 3, host, port: 1, endpoints: [`PLAINTEXT://${host}:1`] };
+    await client.create(layout08.broker.at({ id }), JSON.stringify(data));
+  }
+  const state = layout08.partitionState.at({ topic: 'orders', partition: 0 });
+  await client.set(
+    state,
+    '{"controller_epoch":1,"leader":2,"version":1,"leader_epoch":1,"isr":[1,2]}',
+  );
+  await put(layout08.controller.at(), '{"version":2,"brokerid":3000,"kraftControllerEpoch":5}');
+
+  const elect = await kafka('elect', '--write', '--yes');
+  const move = await kafka('reassign', 'orders/0=2,1', '--write', '--yes');
+  const shown = await kafka('reassign');
+
+  expect([elect.code, move.code, shown.code]).toEqual([6, 6, 0]);
+  expect(elect.err).toContain('a KRaft controller leads this cluster');
+  expect(await client.exists(layout08.reassign.at())).toBeNull();
+  expect(await client.exists(layout08.preferredElection.at())).toBeNull();
+});
+
 test('a move that makes no sense is refused before anything is written', async () => {
   const a = await addBroker(zk, 1);
   await createTopic(client, 'orders', { assignment: [[1]] });

@@ -156,6 +156,34 @@ test('one request at a time: the next is refused until the controller has taken 
   ).rejects.toThrow(/none twice/);
 });
 
+test('while a KRaft controller leads the cluster, nothing is asked that only a rollback would read', async () => {
+  await using zk = await startZk();
+  const client = await zk.connect();
+  await cluster(client, [null]);
+  const elects = () => electPreferred(client, [{ topic: 't', partition: 0 }]);
+  const all = () => [
+    elects(),
+    reassignPartitions(client, [{ topic: 't', partition: 0, replicas: [1] }]),
+    createTopic(client, 'new', { partitions: 1 }),
+    growTopic(client, 't', { partitions: 9 }),
+    deleteTopic(client, 't'),
+  ];
+  const led = { status: 'rejected', reason: expect.objectContaining({ code: 'LED_BY_KRAFT' }) };
+  const migration = '{"version":0,"kraft_controller_id":3000}';
+
+  await client.create('/controller', '{"version":2,"brokerid":3000,"kraftControllerEpoch":5}');
+  expect(await Promise.allSettled(all())).toEqual(Array(5).fill(led));
+  await client.create('/migration', migration);
+  await client.delete('/controller');
+  await expect(elects()).rejects.toMatchObject({ code: 'LED_BY_KRAFT' });
+  expect(await client.exists('/admin/preferred_replica_election')).toBeNull();
+  expect(await client.exists('/brokers/topics/new')).toBeNull();
+
+  await client.create('/controller', '{"version":2,"brokerid":1,"kraftControllerEpoch":-1}');
+  await elects();
+  expect(await client.exists('/admin/preferred_replica_election')).not.toBeNull();
+});
+
 test('a cluster is read whole, and what is garbage in it is told', async () => {
   await using zk = await startZk();
   const client = await zk.connect();
