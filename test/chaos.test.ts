@@ -1,6 +1,6 @@
 /**
  * A CI-size sample of the campaigns in `test/chaos/`. By hand, and longer: `npx tsx test/chaos/run.ts`;
- * what was run is in docs/ledger.md.
+ * what was run is in test/evidence/ledger.md.
  */
 
 import { mkdirSync, rmSync } from 'node:fs';
