@@ -211,3 +211,54 @@ test('who lost its node, and then the one ahead lets go, has no turn', async () 
   expect((await waits[0]!).error).toMatchObject({ code: 'NOT_HELD', reason: 'nodeDeleted' });
   expect(granted).toEqual([]);
 });
+
+test('who closes a client that holds and waits gives the waiter no turn', async () => {
+  await using zk = await startZk();
+  const client = await zk.connect();
+  const lock = new Lock(client, path);
+  await lock.acquire();
+  const waiting = lock.acquire();
+  await lineOf(client, 2);
+  await quiet(client);
+
+  await client.close();
+
+  await expect(waiting).rejects.toMatchObject({ code: 'NOT_HELD' });
+});
+
+/**
+ * The last in line is told that its node has changed, and cannot ask what it is now: so its own node is not
+ * watched when it and both ahead of it go.
+ */
+async function loseUnwatched(zk: Zk, last: number, content: string) {
+  const line = await lineUp(zk, last + 1);
+  const { witness, clients } = line;
+  const names = (await witness.children(path)).sort((a, b) =>
+    a.slice(-10).localeCompare(b.slice(-10)),
+  );
+  zk.link.pause('toServer');
+  await witness.set(`${path}/${names.at(-1)!}`, content);
+  await expect.poll(() => clients[last]!.load.inFlight).toBe(1); // the read that watches it again
+
+  await witness.multi(
+    [names.at(-1)!, ...names.slice(0, -1)].map((name) => ({
+      op: 'delete' as const,
+      path: `${path}/${name}`,
+    })),
+  );
+  return line;
+}
+
+test.each([
+  ['the one ahead goes', 0, 'another name'],
+  ['both ahead go', 1, 'another name'],
+  ['both ahead go, after it was asked to let go', 1, '__REVOKE__'],
+])('who lost its node while that was not watched has no turn when %s', async (_, last, content) => {
+  await using zk = await startZk();
+  const { waits, granted } = await loseUnwatched(zk, last, content);
+
+  zk.link.resume('toServer');
+
+  expect((await waits[last]!).error).toMatchObject({ code: 'NOT_HELD', reason: 'nodeDeleted' });
+  expect(granted).toEqual([]);
+});
