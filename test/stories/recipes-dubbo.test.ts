@@ -1,6 +1,7 @@
 /** Providers and consumers of Dubbo services find each other, in Dubbo's own nodes. */
 
 import { expect, test } from 'vitest';
+import { anyoneId, permissions } from '../../src/client/index.ts';
 import { DubboRegistry, type DubboUrl, formatDubboUrl } from '../../src/recipes/index.ts';
 import { reached, startZk } from '../zk.ts';
 
@@ -174,4 +175,68 @@ test('registering that is called off leaves nothing behind', async () => {
 
   await expect.poll(() => registry.lookup(consumer())).toEqual([]);
   await expect.poll(() => client.load.watches).toBe(0);
+});
+
+test('a provider that may not be read is told of like any other, and so is its end', async () => {
+  await using zk = await startZk();
+  const [client, server] = [await zk.connect(), await zk.witness()];
+  await using registry = new DubboRegistry(client);
+  await using subscription = await registry.subscribe(consumer());
+  const folder = `/dubbo/${service}/providers`;
+  const hidden = (port: number) => `${folder}/${encodeURIComponent(provider(port))}`;
+  const acl = [{ perms: permissions.write, id: anyoneId }];
+  await registry.register(provider(1));
+
+  await server.create(hidden(2), '', { acl });
+  await expect.poll(() => ports(subscription.urls())).toEqual([1, 2]);
+  await using later = await registry.subscribe(consumer('&timestamp=2'));
+  await later.ready;
+  expect(ports(later.urls())).toEqual([1, 2]);
+  expect(ports(await registry.lookup(consumer()))).toEqual([1, 2]);
+
+  await server.delete(hidden(2));
+  await expect.poll(() => ports(subscription.urls())).toEqual([1]);
+  await server.create(hidden(2), '');
+  await expect.poll(() => ports(subscription.urls())).toEqual([1, 2]);
+});
+
+test('a provider that vanishes while the link is away is gone, also if it could not be read', async () => {
+  await using zk = await startZk();
+  const [client, server] = [await zk.connect(), await zk.witness()];
+  await using registry = new DubboRegistry(client);
+  await using subscription = await registry.subscribe(consumer());
+  const folder = `/dubbo/${service}/providers`;
+  const hidden = (port: number) => `${folder}/${encodeURIComponent(provider(port))}`;
+  const acl = [{ perms: permissions.write, id: anyoneId }];
+  await server.create(hidden(1), '', { acl });
+  await server.create(hidden(2), '', { acl });
+  await expect.poll(() => ports(subscription.urls())).toEqual([1, 2]);
+
+  zk.link.refuse();
+  zk.link.cut();
+  await reached(client, 'suspended');
+  await server.delete(hidden(1));
+  await zk.link.accept();
+
+  await expect.poll(() => ports(subscription.urls())).toEqual([2]);
+  await server.delete(hidden(2));
+});
+
+test('a category that may not be read is reported', async () => {
+  await using zk = await startZk();
+  const [client, server] = [await zk.connect(), await zk.witness()];
+  const problems: string[] = [];
+  await using registry = new DubboRegistry(client, {
+    onProblem: ({ path, error }) => problems.push(`${path} ${(error as { code?: string }).code}`),
+  });
+  const folder = `/dubbo/${service}/routers`;
+  const acl = [{ perms: permissions.write | permissions.create, id: anyoneId }];
+  await registry.register(provider(1));
+  await server.create(folder, '', { acl });
+
+  await using subscription = await registry.subscribe(consumer('&category=providers,routers'));
+  await subscription.ready;
+
+  expect(problems).toEqual([`${folder} NO_AUTH`]);
+  await server.delete(folder);
 });
