@@ -56,15 +56,47 @@ function checkJson(value: unknown, what: string): void {
   }
 }
 
+/** Plain objects and lists. Anything else is a class of the schema's own, which may need to change. */
+function isPlain(value: unknown): value is object {
+  if (typeof value !== 'object' || value === null) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === Array.prototype || prototype === null;
+}
+
+/**
+ * A copy of plain objects and lists, through and through: what becomes of it does not touch the original,
+ * which belongs to the caller. Everything else is the same in both.
+ */
+export function copied<T>(value: T): T {
+  const copies = new Map<object, object>();
+  const open: [from: object, to: object][] = [];
+  const copyOf = (one: unknown): unknown => {
+    if (!isPlain(one)) return one;
+    let copy = copies.get(one);
+    if (copy === undefined) {
+      copy = Array.isArray(one) ? [] : (Object.create(Object.getPrototypeOf(one)) as object);
+      copies.set(one, copy);
+      open.push([one, copy]);
+    }
+    return copy;
+  };
+  const result = copyOf(value);
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const [from, to] = next;
+    for (const [key, inner] of Object.entries(from)) {
+      // Defined, not assigned: a key may be `__proto__`.
+      const property = { enumerable: true, writable: true, configurable: true };
+      Object.defineProperty(to, key, { ...property, value: copyOf(inner) });
+    }
+  }
+  return result as T;
+}
+
 /** Whoever reads a value shares it with all others who do: nobody may change it. */
 export function frozen<T>(value: T): T {
   const open: unknown[] = [value];
   for (let next = open.pop(); next !== undefined || open.length > 0; next = open.pop()) {
-    if (typeof next !== 'object' || next === null || Object.isFrozen(next)) continue;
-    const prototype: unknown = Object.getPrototypeOf(next);
-    if (prototype !== Object.prototype && prototype !== Array.prototype && prototype !== null) {
-      continue; // a class of the schema's own, which may need to change
-    }
+    if (!isPlain(next) || Object.isFrozen(next)) continue;
     Object.freeze(next);
     for (const inner of Object.values(next)) open.push(inner);
   }

@@ -8,7 +8,7 @@ import { ArgumentError } from '../client/index.ts';
 import { checkNodeName } from './cache-arguments.ts';
 import type { SavedNode } from './config-file.ts';
 import { historyName } from './config-history.ts';
-import { frozen, JsonError, parseJson } from './config-json.ts';
+import { copied, frozen, JsonError, parseJson } from './config-json.ts';
 import type { Picture } from './config-live.ts';
 import { checkOf, type Schema, SchemaError } from './config-schema.ts';
 import type { NodeNow } from './config-writer.ts';
@@ -44,7 +44,7 @@ export class ConfigKeys {
       this.#checks.set(key, checkOf(schema, `schemas.${key}`));
     }
     if (this.#checks.size === 0) throw new ArgumentError('schemas', 'at least one key is wanted');
-    this.#defaults = defaults;
+    this.#defaults = copied(defaults); // the caller may change its own
     this.#pathOf = pathOf;
   }
 
@@ -61,7 +61,8 @@ export class ConfigKeys {
   /** Throws a SchemaError that says where. */
   checked(key: string, raw: unknown, where = this.#pathOf(key)): unknown {
     try {
-      return frozen(this.#checks.get(key)!(raw));
+      // A schema may hand out what the caller still holds, or the same object every time.
+      return frozen(copied(this.#checks.get(key)!(raw)));
     } catch (error) {
       if (!(error instanceof SchemaError)) throw error;
       throw new SchemaError(`${where}: ${error.message}`, { cause: error.cause });
@@ -116,6 +117,6 @@ export class ConfigKeys {
 
   #defaultOf(key: string): unknown {
     if (!Object.hasOwn(this.#defaults, key)) return undefined;
-    return this.checked(key, this.#defaults[key], `defaults.${key}`);
+    return this.checked(key, copied(this.#defaults[key]), `defaults.${key}`);
   }
 }

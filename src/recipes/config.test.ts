@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { ConfigSaver, readConfigFile, writeConfigFile } from './config-file.ts';
-import { formatJson, frozen, parseJson } from './config-json.ts';
+import { copied, formatJson, frozen, parseJson } from './config-json.ts';
 import { checkOf } from './config-schema.ts';
 
 const bytes = (text: string) => Buffer.from(text, 'utf8');
@@ -59,6 +59,27 @@ test('a value is frozen through and through, and a class of its own is left alon
     value.list[0]!.deep = 2;
   }).toThrow(TypeError);
   expect(Object.isFrozen(own)).toBe(false);
+});
+
+test('a copy shares nothing that is plain, keeps what is not, and bears circles and any key', () => {
+  const own = new Map();
+  const circle: Record<string, unknown> = { list: [{ deep: 1 }, [2]], own };
+  circle.self = circle;
+  Object.defineProperty(circle, '__proto__', { value: { a: 1 }, enumerable: true });
+  const bare = Object.assign(Object.create(null), { x: [] });
+
+  const copy = copied(circle);
+  frozen(copy);
+
+  expect(copy.list).toEqual([{ deep: 1 }, [2]]);
+  expect(copy.list).not.toBe(circle.list);
+  expect(copy.own).toBe(own);
+  expect(copy.self).toBe(copy);
+  expect(Object.getOwnPropertyDescriptor(copy, '__proto__')!.value).toEqual({ a: 1 });
+  expect(Object.getPrototypeOf(copied(bare))).toBeNull();
+  expect([circle, circle.list, bare].map((one) => Object.isFrozen(one))).toEqual(
+    Array(3).fill(false),
+  );
 });
 
 test('a schema is a function, an object with parse, or a Standard Schema', () => {

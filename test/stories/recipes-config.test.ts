@@ -328,6 +328,36 @@ test('defaults stand for nodes that are missing, and closing leaves nothing behi
   expect(client.listenerCount('state')).toBe(0);
 });
 
+test("defaults, and what a schema hands out, stay the caller's: neither is frozen, nor followed", async () => {
+  await using zk = await startZk();
+  const client = await zk.connect();
+  const defaults = { names: ['a'], deep: { list: [{ x: 1 }] } };
+  const constant = { low: 1 };
+  await using store = new ConfigStore<{ names: string[]; deep: unknown; constant: unknown }>(
+    client,
+    '/app',
+    {
+      schemas: {
+        names: (value) => value as string[],
+        deep: (value) => value,
+        constant: () => constant,
+      },
+      defaults: { ...defaults, constant: null },
+    },
+  );
+  await store.ready;
+  const read = store.get('deep');
+
+  defaults.names.push('b');
+  defaults.deep.list[0]!.x = 2;
+  constant.low = 2;
+
+  expect([store.get('names'), store.get('deep')]).toEqual([['a'], { list: [{ x: 1 }] }]);
+  expect(read).toEqual({ list: [{ x: 1 }] });
+  expect(Object.isFrozen(store.get('deep'))).toBe(true);
+  expect(Object.isFrozen(constant)).toBe(false);
+});
+
 test('a write that landed, and of which nobody could ask before the session ended, is of unknown outcome', async () => {
   await using zk = await startZk();
   const clock = new MovableClock();
