@@ -20,7 +20,7 @@ import type { OnProblem } from './layout.ts';
 import { layout08 } from './layout-08.ts';
 import { offsetStoreTable } from './option-tables.ts';
 import { NotOwnerError, type OwnedPartition } from './owned-partition.ts';
-import { readStored } from './ownership.ts';
+import { noOffsetText, readStored } from './ownership.ts';
 import { keyOf, type PartitionId } from './partition.ts';
 
 export interface OffsetEntry extends PartitionId {
@@ -119,6 +119,8 @@ export class OffsetStore {
 
   /** All of them in one multi. False when something is not as expected: then none was written. */
   async #write(requests: readonly CommitRequest[]): Promise<boolean> {
+    const fresh = requests.map(({ owned }) => owned).filter(({ stored }) => stored === null);
+    if (fresh.length > 0 && !(await this.#makeNodes(fresh))) return false;
     const ops = requests.flatMap(({ owned, offset }): MultiOp[] => [
       { op: 'check', path: owned.path, version: owned.version },
       this.#writeOp(owned, offset),
@@ -128,23 +130,52 @@ export class OffsetStore {
       // In the same tick as the look above: the call goes out in the session that was looked at.
       await this.#client.multi(ops);
     } catch (error) {
-      if (error instanceof MultiError) return false;
-      if (isZkError(error) && error.outcomeUnknown && error.code !== 'SESSION_EXPIRED')
-        return false;
-      for (const { owned } of requests) this.#refuse(owned, error);
-      throw error;
+      return this.#mayTryAgain(
+        requests.map(({ owned }) => owned),
+        error,
+      );
     }
     for (const { owned, offset } of requests) {
-      owned.stored = { offset, version: owned.stored === null ? 0 : owned.stored.version + 1 };
+      owned.stored = { offset, version: owned.stored!.version + 1 };
     }
     return true;
   }
 
   #writeOp(owned: OwnedPartition, offset: bigint): MultiOp {
     const path = this.pathOf(owned);
-    const data = String(offset);
-    if (owned.stored === null) return { op: 'create', path, data };
-    return { op: 'set', path, data, version: owned.stored.version };
+    return { op: 'set', path, data: String(offset), version: owned.stored!.version };
+  }
+
+  /**
+   * The nodes of the first commits. An owner's node that was deleted by hand may have been made again, with
+   * the same name and version, by an heir that found no offset to move. So the nodes are made empty first.
+   * A partition that is ours after that is ours for the commit too: a later claim finds the node and moves it.
+   */
+  async #makeNodes(fresh: readonly OwnedPartition[]): Promise<boolean> {
+    const ops = fresh.flatMap((owned): MultiOp[] => [
+      { op: 'check', path: owned.path, version: owned.version },
+      { op: 'create', path: this.pathOf(owned), data: noOffsetText },
+    ]);
+    for (const owned of fresh) this.#refuse(owned);
+    try {
+      await this.#client.multi(ops);
+    } catch (error) {
+      return this.#mayTryAgain(fresh, error);
+    }
+    const stats = await Promise.all(fresh.map(({ path }) => this.#client.exists(path)));
+    for (const [at, owned] of fresh.entries()) {
+      if (stats[at]?.czxid !== owned.epoch) throw new NotOwnerError(owned, 'nodeDeleted');
+      owned.stored = { offset: -1n, version: 0 };
+    }
+    return true;
+  }
+
+  /** False: something is not as expected, or not known. Throws what no other try would mend. */
+  #mayTryAgain(partitions: readonly OwnedPartition[], error: unknown): false {
+    if (error instanceof MultiError) return false;
+    if (isZkError(error) && error.outcomeUnknown && error.code !== 'SESSION_EXPIRED') return false;
+    for (const owned of partitions) this.#refuse(owned, error);
+    throw error;
   }
 
   /** Looks at what is there, and tries again as long as the partition is ours. */
@@ -165,18 +196,20 @@ export class OffsetStore {
   }
 
   async #look(owned: OwnedPartition): Promise<void> {
+    const path = this.pathOf(owned);
+    owned.stored = await readStored(this.#client, path, this.#options.onProblem);
+    if (owned.stored === null) {
+      const node = await this.#client.exists(path);
+      // Something is there that is no offset: it is overwritten.
+      if (node !== null) owned.stored = { offset: -1n, version: node.version };
+    }
+    // Last: the version is then one of our own time, and not that of an heir.
     const stat = await this.#client.exists(owned.path);
     if (stat === null || stat.czxid !== owned.epoch) {
       throw new NotOwnerError(owned, 'nodeDeleted');
     }
     owned.version = stat.version;
-    const path = this.pathOf(owned);
-    owned.stored = await readStored(this.#client, path, this.#options.onProblem);
-    if (owned.stored !== null) return;
-    const node = await this.#client.exists(path);
-    // Something is there that is no offset: it is overwritten.
-    if (node !== null) owned.stored = { offset: -1n, version: node.version };
-    else
+    if (owned.stored === null)
       await ensurePath(
         this.#client,
         layout08.offsets.at({ group: this.#options.group, topic: owned.topic }),

@@ -45,6 +45,7 @@ export class NotOwnerError extends Error {
 
 /** What is stored for a partition, and the version of the node that it stands in. */
 export interface StoredOffset {
+  /** -1: there is a node, and nothing was ever committed to it. */
   readonly offset: bigint;
   readonly version: number;
 }
@@ -78,7 +79,7 @@ export class OwnedPartition implements PartitionId {
   /** The thread that reads it, as in the owner node, and that node's version. */
   thread: string;
   version: number;
-  /** Null: nothing was ever committed. */
+  /** Null: there is no node, so nothing was ever committed. */
   stored: StoredOffset | null;
 
   constructor(input: OwnedInput) {
@@ -116,7 +117,8 @@ export class OwnedPartition implements PartitionId {
   }
 
   get offset(): bigint | null {
-    return this.stored?.offset ?? null;
+    const offset = this.stored?.offset ?? -1n;
+    return offset < 0n ? null : offset;
   }
 
   letGo(): void {

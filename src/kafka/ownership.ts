@@ -10,8 +10,9 @@
  * everybody else's is left alone.
  *
  * A claim that finds a committed offset writes it back unchanged in the same multi. That moves the
- * version of the offset's node, and every commit names the version it expects: so whoever owned the
- * partition before can commit nothing more, even if its claim was deleted by hand under it.
+ * version of the offset's node, and every commit names the version it expects: so a former owner can
+ * commit nothing more, even if its claim was deleted by hand under it. Where a claim found no offset it
+ * looks again once it owns the partition, and moves what has appeared meanwhile, before anything is read.
  *
  * Replies that were lost are settled by looking: at the owner, and at the czxid that we know.
  */
@@ -68,7 +69,8 @@ export class Ownership {
       const stored = await this.#stored(id);
       const made = await this.#create(id, thread, stored);
       if (made === 'again') continue;
-      const found = await this.look(id, thread, made === 'made' ? bumped(stored) : undefined);
+      const isMoved = made === 'made' && stored !== null;
+      const found = await this.look(id, thread, isMoved ? bumped(stored) : undefined);
       if (found !== null) return found;
     }
     return null;
@@ -101,11 +103,7 @@ export class Ownership {
   }
 
   /** Who has it, and a watch on that. Null when nobody has: try again. */
-  async look(
-    id: PartitionId,
-    thread: string,
-    stored?: StoredOffset | null,
-  ): Promise<Claimed | null> {
+  async look(id: PartitionId, thread: string, stored?: StoredOffset): Promise<Claimed | null> {
     const path = this.pathOf(id);
     const node = await this.#watched(id);
     if (node === null) return null;
@@ -114,8 +112,7 @@ export class Ownership {
     const { sessionId } = this.#client;
     const isOurs = ownerOf(holder).consumerId === ownerOf(thread).consumerId;
     if (isOurs && sessionId !== undefined && stat.ephemeralOwner === sessionId) {
-      // A reply was lost, so what the multi did to the offset is not known: read it.
-      const known = stored === undefined ? await this.#stored(id) : stored;
+      const known = stored ?? (await this.#moveOffset(id));
       const owned = new OwnedPartition({
         topic: id.topic,
         partition: id.partition,
@@ -241,13 +238,43 @@ export class Ownership {
     return layout08.offset.at({ group: this.#options.group, topic, partition });
   }
 
+  /**
+   * Writes back what is there now that the partition is ours. Null when there is no node: a former owner
+   * that makes one from now on looks whose the partition is before it commits to it.
+   */
+  async #moveOffset(id: PartitionId): Promise<StoredOffset | null> {
+    const path = this.#offsetPath(id);
+    for (let tries = 1; ; tries++) {
+      try {
+        const { data, stat } = await this.#client.get(path);
+        const { version } = await this.#client.set(path, data, { version: stat.version });
+        return { offset: offsetIn(data, path, this.#options.onProblem), version };
+      } catch (error) {
+        if (isZkError(error, 'NO_NODE')) return null;
+        // A former owner was quicker, for the last time, or a reply was lost.
+        const isWorthALook =
+          isZkError(error, 'BAD_VERSION') || (isZkError(error) && error.outcomeUnknown);
+        if (!isWorthALook || tries === claimTriesMax) throw error;
+      }
+    }
+  }
+
   async #stored(id: PartitionId): Promise<StoredOffset | null> {
     return readStored(this.#client, this.#offsetPath(id), this.#options.onProblem);
   }
 }
 
-function bumped(stored: StoredOffset | null): StoredOffset | null {
-  return stored && { offset: stored.offset, version: stored.version + 1 };
+function bumped({ offset, version }: StoredOffset): StoredOffset {
+  return { offset, version: version + 1 };
+}
+
+/** What stands in an offset's node before the first commit, for a moment: -1 is no offset to Kafka's consumers either. */
+export const noOffsetText = '-1';
+
+/** -1 where there is no offset in it. What is neither is reported. */
+function offsetIn(data: Uint8Array | null, path: string, onProblem: OnProblem): bigint {
+  if (data !== null && Buffer.from(data).toString() === noOffsetText) return -1n;
+  return layout08.offset.tryParse(data, path, onProblem) ?? -1n;
 }
 
 /** Null when nothing was committed, or nothing that is an offset: then it is reported. */
@@ -258,8 +285,8 @@ export async function readStored(
 ): Promise<StoredOffset | null> {
   try {
     const { data, stat } = await client.get(path);
-    const offset = layout08.offset.tryParse(data, path, onProblem);
-    return offset === null ? null : { offset, version: stat.version };
+    const offset = offsetIn(data, path, onProblem);
+    return offset < 0n ? null : { offset, version: stat.version };
   } catch (error) {
     if (isZkError(error, 'NO_NODE')) return null;
     throw error;

@@ -11,6 +11,7 @@ import {
   type OwnedPartition,
   resetOffsets,
 } from '../../src/kafka/index.ts';
+import { Ownership } from '../../src/kafka/ownership.ts';
 import { startZk, type Zk } from '../zk.ts';
 
 const group = 'g';
@@ -270,4 +271,65 @@ test('what needs a source says so', async () => {
 
   await expect(resetOffsets(client, { ...ask, rule: { to: 'latest' } })).rejects.toThrow(/source/);
   await expect(resetOffsets(client, { ...ask, rule: { shiftBy: 1n } })).rejects.toThrow(/shift/);
+});
+
+/** A claim on partition 0 that hears of nothing: as of a member that is slow to be told. */
+async function claim(client: Client, thread: string): Promise<OwnedPartition> {
+  const ownership = new Ownership(client, {
+    group,
+    wallMs: () => 0,
+    formerSessions: new Set(),
+    onChange: () => {},
+    onProblem: () => {},
+  });
+  const claimed = await ownership.claim(t(0), thread);
+  if (claimed === null || !('owned' in claimed)) throw new Error('it is not ours');
+  return claimed.owned;
+}
+
+test.each(['before it commits', 'before it looks whose it is', 'before the offset is written'])(
+  'a former owner whose node was deleted by hand %s commits nothing, where nothing ever was',
+  async (when) => {
+    await using zk = await startZk();
+    const [former, client, witness] = [await zk.connect(), await zk.connect(), await zk.witness()];
+    await witness.create(pathOf(1), '7', { parents: true }); // so that nothing is missing above ours
+    const was = await claim(former, 'former-0');
+    let heir: OwnedPartition | undefined;
+    const takeOver = async () => {
+      await witness.delete(was.path);
+      heir = await claim(client, 'heir-0');
+    };
+    if (when === 'before it commits') await takeOver();
+    const [exists, multi] = [former.exists.bind(former), former.multi.bind(former)];
+    vi.spyOn(former, 'exists').mockImplementation(async (path, options) => {
+      if (when === 'before it looks whose it is' && path === was.path) heir ?? (await takeOver());
+      return exists(path, options);
+    });
+    vi.spyOn(former, 'multi').mockImplementation(async (ops, options) => {
+      const isOffset = ops.some((one) => 'data' in one && one.data === '5');
+      if (when === 'before the offset is written' && isOffset) heir ?? (await takeOver());
+      return multi(ops, options) as never;
+    });
+
+    const commit = storeOf(former).commit([{ owned: was, offset: 5n }]);
+
+    await expect(commit).rejects.toMatchObject({ code: 'NOT_OWNER', reason: 'nodeDeleted' });
+    expect([heir!.offset, await storeOf(client).start(heir!)]).toEqual([null, null]);
+    await storeOf(client).commit([{ owned: heir!, offset: 3n }]);
+    expect(await text(witness, 0)).toBe('3');
+  },
+);
+
+test('what is no offset is moved by a claim, and overwritten by the first commit', async () => {
+  await using zk = await startZk();
+  const [client, witness] = [await zk.connect(), await zk.witness()];
+  await witness.create(pathOf(0), 'junk', { parents: true });
+
+  const owned = await claim(client, 'one-0');
+  const moved = (await witness.exists(pathOf(0)))!.version;
+  const offset = owned.offset;
+  const [committed] = await storeOf(client).commit([{ owned, offset: 4n }]);
+
+  expect([moved, offset, committed!.outcome]).toEqual([1, null, 'committed']);
+  expect(await text(witness, 0)).toBe('4');
 });
