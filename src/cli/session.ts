@@ -10,6 +10,9 @@ import type { Target } from './command.ts';
 import { CommandError } from './exit-codes.ts';
 import { NotingClient, type WriteNotes } from './write-notes.ts';
 
+/** A connection that is lost for less is not told of. */
+const lossToldAfterMs = 250;
+
 export interface SessionHooks {
   /** Told of links lost and found, and of sessions that ended. */
   readonly onChange?: (sentence: string) => void;
@@ -106,11 +109,21 @@ export class CliSession {
     const { onChange } = this.#hooks;
     if (onChange === undefined) return client;
     let server = client.server;
+    let isTold = false;
     client.on('state', ({ name }, before) => {
-      if (name === 'suspended') onChange(`lost ${server ?? 'the server'}; looking for another`);
+      if (name === 'suspended') {
+        // A connection that is back at once, as after an op that an older server does not know, is no news.
+        const tell = () => {
+          if (isTold || client.state.name !== 'suspended') return;
+          isTold = true;
+          onChange(`lost ${server ?? 'the server'}; looking for another`);
+        };
+        setTimeout(tell, lossToldAfterMs).unref();
+      }
       if (name === 'connected' && before.name !== 'connected') {
         server = client.server;
-        onChange(`connected to ${server ?? 'a server'} again`);
+        if (isTold) onChange(`connected to ${server ?? 'a server'} again`);
+        isTold = false;
       }
       if (name === 'expired') onChange('the session expired; its ephemeral nodes are gone');
     });

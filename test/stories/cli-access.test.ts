@@ -55,7 +55,7 @@ test('addauth proves who we are, for this session and no other', async () => {
 });
 
 test('whoami says who the server takes us for', async () => {
-  await using zk = await startZk();
+  await using zk = await startZk({ since: '3.7', what: 'whoAmI' });
   const { lines } = await runInProcess(zk.address, ['whoami', '--auth', 'digest:ann:secret']);
 
   expect(lines).toContain('Auth scheme: User');
@@ -126,7 +126,7 @@ test('the root can have no quota, whose limits would end a server', async () => 
 });
 
 test('config prints what the server has, and reconfig says why it can not', async () => {
-  await using zk = await startZk();
+  await using zk = await startZk({ since: '3.5', what: '/zookeeper/config' });
 
   const config = await runInProcess(zk.address, ['config']);
   const json = await runInProcess(zk.address, ['config', '--json']);

@@ -11,7 +11,7 @@ import { backupTree } from '../../src/cli/backup.ts';
 import { TreeFileWriter } from '../../src/cli/tree-file.ts';
 import { type Client, openAcl } from '../../src/client/index.ts';
 import { runInProcess } from '../cli-run.ts';
-import { startZk, type Zk } from '../zk.ts';
+import { isBefore, startZk, type Zk } from '../zk.ts';
 
 let dir: string;
 let zk: Zk;
@@ -57,7 +57,8 @@ async function fill(client: Client): Promise<void> {
   await client.create('/from/read-only', 'r');
   await client.create('/from/read-only/below', 'b');
   await client.setAcl('/from/read-only', guarded);
-  await client.create('/from/container', '', { mode: 'container' });
+  const mode = isBefore(zk.version, '3.5') ? 'persistent' : 'container';
+  await client.create('/from/container', '', { mode });
   await client.create('/from/container/child', 'c');
   await client.create('/from/here', '', { mode: 'ephemeral' });
 }

@@ -26,7 +26,7 @@ test('create, get, set, stat and delete do what zkCli does', async () => {
 });
 
 test('nodes of every kind are made by their letters, and letters that do not go together are refused', async () => {
-  await using zk = await startZk();
+  await using zk = await startZk({ since: '3.5', what: 'containers and TTLs' });
   const client = await zk.connect();
   await using shell = shellInProcess(zk.address);
 
@@ -277,7 +277,7 @@ test('a watch that was asked for by a command of its own is waited for', async (
 });
 
 test('sync, getAllChildrenNumber and getEphemerals answer', async () => {
-  await using zk = await startZk();
+  await using zk = await startZk({ since: '3.6', what: 'getEphemerals' });
   await using shell = shellInProcess(zk.address);
   await shell.run('create /a');
   await shell.run('create -e /a/b');

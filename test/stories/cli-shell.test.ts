@@ -104,7 +104,7 @@ test('close ends the session and what it held; connect begins another', async ()
 });
 
 test('connect shows a server that is named no credentials of the context, and stays read-only', async () => {
-  await using zk = await startZk();
+  await using zk = await startZk({ since: '3.7', what: 'whoAmI' });
   const folder = mkdtempSync(join(tmpdir(), 'drover-connect-'));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   mkdirSync(join(folder, 'drover'));

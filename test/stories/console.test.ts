@@ -2,7 +2,7 @@
 
 import { expect, test, vi } from 'vitest';
 import { base64, type ConsoleAsked, consoleAt, events, textOf } from '../console-run.ts';
-import { startZk } from '../zk.ts';
+import { persistentWatches, startZk } from '../zk.ts';
 
 async function live(web: ConsoleAsked): Promise<void> {
   await vi.waitFor(async () => {
@@ -80,7 +80,7 @@ test('a link that was lost is a resync, and changes are told again', async () =>
 });
 
 test('servers, sessions and watches are shown as far as the server tells', async () => {
-  await using zk = await startZk();
+  await using zk = await startZk(persistentWatches);
   await using web = await consoleAt(zk.directAddress);
   const client = await zk.connect();
   await client.create('/mine', '', { mode: 'ephemeral' });

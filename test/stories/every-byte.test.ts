@@ -3,10 +3,11 @@
 import { expect, test } from 'vitest';
 import { type Client, connect, isZkError, openAcl } from '../../src/client/index.ts';
 import type { Direction } from '../../src/testing/index.ts';
-import { startZk, type Zk } from '../zk.ts';
+import { type Needs, startZk, type Zk } from '../zk.ts';
 
 interface Case {
   readonly op: string;
+  readonly needs?: Needs;
   /** Whether there is an outcome to be unknown. */
   readonly writes?: boolean;
   readonly arrange?: (witness: Client, path: string) => Promise<unknown>;
@@ -22,12 +23,14 @@ const cases: Case[] = [
   { op: 'create', writes: true, act: (c, p) => c.create(p, 'x'), happened: isThere },
   {
     op: 'createTTL',
+    needs: { since: '3.5', what: 'TTLs' },
     writes: true,
     act: (c, p) => c.create(p, '', { mode: 'persistentTtl', ttlMs: 60_000 }),
     happened: isThere,
   },
   {
     op: 'createContainer',
+    needs: { since: '3.5', what: 'containers' },
     writes: true,
     act: (c, p) => c.create(p, '', { mode: 'container' }),
     happened: isThere,
@@ -71,16 +74,25 @@ const cases: Case[] = [
   { op: 'sync', act: (c) => c.sync('/read') },
   {
     op: 'multiRead',
+    needs: { since: '3.6', what: 'multiRead' },
     act: (c) =>
       c.multiRead([
         { op: 'get', path: '/read' },
         { op: 'children', path: '/none' },
       ]),
   },
-  { op: 'getEphemerals', act: (c) => c.getEphemerals() },
+  {
+    op: 'getEphemerals',
+    needs: { since: '3.6', what: 'getEphemerals' },
+    act: (c) => c.getEphemerals(),
+  },
   { op: 'countDescendants', act: (c) => c.countDescendants('/read') },
-  { op: 'whoAmI', act: (c) => c.whoAmI() },
-  { op: 'getConfig', act: (c) => c.getConfig() },
+  { op: 'whoAmI', needs: { since: '3.7', what: 'whoAmI' }, act: (c) => c.whoAmI() },
+  {
+    op: 'getConfig',
+    needs: { since: '3.5', what: '/zookeeper/config' },
+    act: (c) => c.getConfig(),
+  },
   {
     op: 'an error',
     act: (c) =>
@@ -104,11 +116,17 @@ async function bytesOf(zk: Zk, work: () => Promise<unknown>): Promise<Record<Dir
   };
 }
 
+/** So that a create is all that its connection carries: the first one asks first what the server knows. */
+async function learn(client: Client): Promise<void> {
+  const error = await client.create('/read').catch((reason: unknown) => reason);
+  expect(isZkError(error, 'NODE_EXISTS')).toBe(true);
+}
+
 test.each(cases)(
   '$op, cut anywhere, is settled once and truly',
   { timeout: 120_000 },
-  async ({ act, arrange, writes = false, happened }) => {
-    await using zk = await startZk();
+  async ({ act, arrange, writes = false, happened, needs }) => {
+    await using zk = await startZk(needs);
     const witness = await zk.witness();
     await witness.create('/read');
     const client = await zk.connect({
@@ -123,12 +141,15 @@ test.each(cases)(
       await arrange?.(witness, path);
       return path;
     };
+    await act(client, await run());
+    await learn(client);
     const first = await run();
     const length = await bytesOf(zk, () => act(client, first));
 
     for (const direction of ['toServer', 'toClient'] as const) {
       for (let offset = 0; offset < length[direction]; offset += stride(zk)) {
         const path = await run();
+        await learn(client);
         const { cuts } = zk.link.stats;
         zk.link.cutAfter({ [direction]: offset });
         let settled = 0;
@@ -155,6 +176,32 @@ test.each(cases)(
     }
   },
 );
+
+test('the first create of a connection, cut anywhere, is settled once and truly', {
+  timeout: 60_000,
+}, async () => {
+  await using zk = await startZk();
+  const witness = await zk.witness();
+  const open = () => zk.connect({ backoff: { firstMs: 1, maxMs: 1 } });
+  const first = await open();
+  const length = await bytesOf(zk, () => first.create('/n-1000'));
+
+  let runs = 1_000;
+  for (const direction of ['toServer', 'toClient'] as const) {
+    for (let offset = 0; offset < length[direction]; offset += stride(zk)) {
+      const client = await open();
+      const path = `/n-${++runs}`;
+      zk.link.cutAfter({ [direction]: offset });
+
+      const error = await client.create(path).catch((reason: unknown) => reason);
+      await client.close();
+
+      const where = `${direction} at ${offset} of ${length[direction]}`;
+      if (isZkError(error)) expect(error, where).toMatchObject({ outcomeUnknown: true });
+      else expect(await isThere(witness, path), where).toBe(true);
+    }
+  }
+});
 
 test('the handshake, cut anywhere, is begun anew', { timeout: 60_000 }, async () => {
   await using zk = await startZk();
