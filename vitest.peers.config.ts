@@ -1,9 +1,12 @@
 import { defineConfig } from 'vitest/config';
 import { findZooKeepers } from './test/peers/zookeeper.ts';
+import { isReleaseHere } from './test/peers/zookeeper-fetch.ts';
+import { oldestRelease, oldestStories } from './test/versions/releases.ts';
 
 /**
- * The stories once more for every real ZooKeeper that is here, the tests that need one anyway, and those of
- * the console's page, which need a real browser.
+ * The stories once more for every real ZooKeeper that is here, a part of them for the oldest release that
+ * is supported (`npm run test:versions` has all), the tests that need a real server anyway, and those of the
+ * console's page, which need a real browser.
  */
 export default defineConfig(async () => {
   const { found } = await findZooKeepers();
@@ -23,6 +26,14 @@ export default defineConfig(async () => {
             name: peer.name,
             include: ['test/stories/**/*.test.ts'],
             globalSetup: ['test/peers/setup.ts'],
+          },
+        })),
+        ...[oldestRelease].filter(isReleaseHere).map((version) => ({
+          extends: true as const,
+          test: {
+            name: `apache-${version}`,
+            include: [...oldestStories],
+            globalSetup: ['test/versions/setup.ts'],
           },
         })),
         {

@@ -8,12 +8,21 @@ import { existsSync } from 'node:fs';
 import { findConfluent } from '../test/peers/kafka/confluent.ts';
 import { findKafka, findOldKafka } from '../test/peers/kafka/fetch.ts';
 import { findZooKeepers } from '../test/peers/zookeeper.ts';
-import { aptInstall, reason } from '../test/peers/zookeeper-fetch.ts';
+import { apacheOf, aptInstall, reason } from '../test/peers/zookeeper-fetch.ts';
+import { oldestRelease } from '../test/versions/releases.ts';
 
 const say = (line: string) => console.error(`peers: ${line}`);
 const { found, missing } = await findZooKeepers(say);
 for (const { name, version } of found) say(`using ${name} (ZooKeeper ${version})`);
 for (const { name, how } of missing) say(`${name} is missing: ${how}`);
+try {
+  say(`using ${(await apacheOf(oldestRelease, say)).name} for some of the stories`);
+} catch (error) {
+  const name = `apache-${oldestRelease}`;
+  const how = `install 'mvn' and be online (${reason(error)})`;
+  missing.push({ name, how });
+  say(`${name} is missing: ${how}`);
+}
 const kafka = await findKafka(say);
 say(typeof kafka === 'string' ? `kafka is missing: ${kafka}` : `using Kafka ${kafka.version}`);
 const old = await findOldKafka(say);

@@ -4,9 +4,6 @@
  * In: `look`, once for every link. Out: what was read, into the ledger. At most so many requests are
  * under way at once. Replies are taken in one turn of the event loop after they came: by then every
  * event that came before them has been heard, which is what the ledger's order stands on.
- *
- * Where the server knows no watches that stay (before 3.6 it answers UNIMPLEMENTED and drops the
- * link), every node that is read gets a one-shot watch instead, and every list of children too.
  */
 
 import { setImmediate } from 'node:timers';
@@ -49,11 +46,6 @@ export class CacheReader {
   readonly #ledger: CacheLedger;
   readonly #hooks: ReaderHooks;
   readonly #listener = (event: WatchEvent) => this.#heard(event);
-  /** Paths that have one-shot watches, where the server has no others. */
-  readonly #watched = { data: new Set<string>(), list: new Set<string>() };
-  /** Of those, nodes that were read since anything was last heard of them. */
-  readonly #followed = new Set<string>();
-  #isOneShot = false;
   /** The session in which the watch on the root was set. */
   #armedIn: AbortSignal | undefined;
   #isClosed = false;
@@ -96,7 +88,7 @@ export class CacheReader {
   async look(): Promise<void> {
     this.breakOff();
     const epoch = this.#epoch;
-    if (!this.#isOneShot && !this.#isArmed) await this.#arm();
+    if (!this.#isArmed) await this.#arm();
     // Broken off meanwhile: whoever waits for this waits for that, too.
     if (epoch !== this.#epoch || this.#isClosed) return new Promise(() => {});
     this.#ledger.begin();
@@ -129,17 +121,6 @@ export class CacheReader {
       const kind = this.#scope === 'node' ? 'persistent' : 'persistentRecursive';
       await unwatch(this.#client, this.#root, kind, this.#listener);
     }
-    const { data, list } = this.#watched;
-    const paths = [...new Set([...data, ...list])];
-    while (paths.length > 0) {
-      const batch = paths.splice(0, atOnceMax);
-      await Promise.all(
-        batch.map(async (path) => {
-          if (data.has(path)) await unwatch(this.#client, path, 'data', this.#listener);
-          if (list.has(path)) await unwatch(this.#client, path, 'children', this.#listener);
-        }),
-      );
-    }
   }
 
   get #isArmed(): boolean {
@@ -151,14 +132,7 @@ export class CacheReader {
     // The reply may come in the very moment in which the session is found to be over: then the end is
     // heard of before this goes on, and the watch is gone with the session.
     const session = this.#client.sessionSignal;
-    try {
-      await this.#client.addWatch(this.#root, mode, this.#listener);
-    } catch (error) {
-      if (!isZkError(error, 'UNIMPLEMENTED')) throw error;
-      // The link goes now, and the look that counts is that of the next one; this one does no harm.
-      this.#isOneShot = true;
-      return;
-    }
+    await this.#client.addWatch(this.#root, mode, this.#listener);
     if (this.#isClosed) await unwatch(this.#client, this.#root, mode, this.#listener);
     else this.#armedIn = session;
   }
@@ -169,29 +143,14 @@ export class CacheReader {
     if (this.#isClosed) return;
     if (type === 'none') {
       this.#armedIn = undefined;
-      this.#watched.data.clear();
-      this.#watched.list.clear();
-      this.#followed.clear();
       return;
     }
-    if (this.#isOneShot) {
-      if (type !== 'childrenChanged') {
-        this.#watched.data.delete(path);
-        this.#followed.delete(path);
-      }
-      if (type !== 'dataChanged') this.#watched.list.delete(path);
-    }
-    if (type === 'childrenChanged') {
-      if (this.#isOneShot && this.#lists(path)) this.#owe('list', path, zxid);
-    } else if (type === 'deleted') {
+    if (type === 'deleted') {
       this.unreadable.delete(path);
       if (this.#holds(path)) this.#ledger.gone(path, zxid);
-      // Nothing else tells of its return.
-      if (this.#isOneShot && path === this.#root) this.#lookAt(path, false);
       this.#progressed();
     } else if (type === 'created' || type === 'dataChanged') {
-      if (this.#isOneShot && type === 'created') this.#lookAt(path, false);
-      else if (this.#holds(path)) this.#owe('data', path, zxid);
+      if (this.#holds(path)) this.#owe('data', path, zxid);
     }
   }
 
@@ -295,23 +254,16 @@ export class CacheReader {
   async #readData(job: Job): Promise<Take> {
     const { path, isLook } = job;
     const known = isLook ? this.#ledger.nodes.get(path) : undefined;
-    if (this.#isOneShot) {
-      // Of the root nobody else would tell that it came.
-      if (path === this.#root && !(await this.#isThere(path))) {
-        return (token) => this.#missing(job, token);
-      }
-    } else if (known !== undefined) {
+    if (known !== undefined) {
       const stat = await this.#client.exists(path);
       if (stat === null) return (token) => this.#missing(job, token);
       if (stat.czxid === known.stat.czxid && stat.mzxid === known.stat.mzxid) {
         return () => this.#ledger.confirm(path);
       }
     }
-    const { data, stat } = await this.#client.get(path, this.#watch);
-    this.#isSet('data', path);
+    const { data, stat } = await this.#client.get(path);
     return (token) => {
       this.unreadable.delete(path);
-      if (this.#isOneShot) this.#followed.add(path);
       if (isLook) this.#lookBytes += data?.length ?? 0;
       const isAgain = this.#ledger.read({ path, data, stat }, token);
       if (isAgain) this.#enqueue({ ...job, isLook: false });
@@ -320,11 +272,7 @@ export class CacheReader {
 
   async #readList(job: Job): Promise<Take> {
     const { path, isLook } = job;
-    if (this.#isOneShot && path === this.#root && this.#scope === 'children') {
-      if (!(await this.#isThere(path))) return (token) => this.#missing(job, token);
-    }
-    const { children, stat } = await this.#client.childrenAndStat(path, this.#watch);
-    this.#isSet('list', path);
+    const { children, stat } = await this.#client.childrenAndStat(path);
     return (token) => {
       this.unreadable.delete(path);
       this.#ledger.listed(path, stat);
@@ -332,33 +280,13 @@ export class CacheReader {
       for (const name of children) {
         const child = childOf(path, name);
         if (isLook) this.#lookAt(child, true);
-        else if (!this.#followed.has(child)) this.#lookAt(child, false, since);
+        else this.#lookAt(child, false, since);
       }
       if (this.#ledger.settled(token, stat.pzxid)) this.#enqueue({ ...job, isLook: false });
     };
   }
 
-  async #isThere(path: string): Promise<boolean> {
-    const stat = await this.#client.exists(path, this.#watch);
-    this.#isSet('data', path);
-    return stat !== null;
-  }
-
-  get #watch(): { watch?: (event: WatchEvent) => void } {
-    return this.#isOneShot ? { watch: this.#listener } : {};
-  }
-
-  /** A reply has set a watch. One that comes after the end takes it away again. */
-  #isSet(kind: Job['kind'], path: string): void {
-    if (!this.#isOneShot) return;
-    this.#watched[kind].add(path);
-    if (!this.#isClosed) return;
-    const type = kind === 'data' ? 'data' : 'children';
-    unwatch(this.#client, path, type, this.#listener).catch(() => {}); // the session is over, too
-  }
-
   #missing({ kind, path }: Job, token: ReadToken): void {
-    if (kind === 'data') this.#followed.delete(path);
     if (this.#ledger.missing(token)) {
       this.#enqueue({ kind, path, epoch: this.#epoch, isLook: false });
     }

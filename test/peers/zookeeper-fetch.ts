@@ -112,13 +112,19 @@ async function newestInStore(): Promise<string | undefined> {
 
 /** One release of Apache's, from `.peers/` or from Maven Central: for what runs on older ones too. */
 export async function apacheOf(version: string, log: Log = () => {}): Promise<ZooKeeperPeer> {
-  const folder = join(store, `apache-${version}`);
-  if (!existsSync(folder)) {
+  if (!isReleaseHere(version)) {
     await once(`maven-${version}`, async () => {
-      if (!existsSync(folder)) await copyFromMaven(log, [version]);
+      if (isReleaseHere(version)) return; // another process fetched it while this one waited
+      if (!(await runs('mvn', '-v'))) await aptInstall(['maven'], log);
+      await copyFromMaven(log, [version]);
     });
   }
-  return peerAt(folder, 'Maven brought no');
+  return peerAt(join(store, `apache-${version}`), 'Maven brought no');
+}
+
+/** Whether `apacheOf` has fetched it already. */
+export function isReleaseHere(version: string): boolean {
+  return existsSync(join(store, `apache-${version}`));
 }
 
 async function copyFromMaven(log: Log, versions: string[] = mavenVersions): Promise<void> {
