@@ -9,6 +9,7 @@
  * address alone, which goes away when the children are there, also when the copy is interrupted.
  */
 
+import { isIPv4 } from 'node:net';
 import { type Acl, type Client, isZkError, type StatView } from '../client/index.ts';
 import { openAcl, permissions } from '../protocol/index.ts';
 import { CommandError } from './exit-codes.ts';
@@ -233,13 +234,19 @@ export class ZkTarget {
 
   /** By our address, which every server knows: what we proved by a password others may share. */
   async #ownEntry(): Promise<Acl | undefined> {
+    const id = await this.#ownAddress();
+    return id === undefined ? undefined : { perms: permissions.all, id: { scheme: 'ip', id } };
+  }
+
+  async #ownAddress(): Promise<string | undefined> {
+    const address = this.client.localAddress?.replace(/:\d+$/, '');
     try {
       const ids = await this.client.whoAmI(this.#call);
-      const id = ids.find(({ authScheme }) => authScheme === 'ip')?.user ?? undefined;
-      return id === undefined ? undefined : { perms: permissions.all, id: { scheme: 'ip', id } };
+      return ids.find(({ authScheme }) => authScheme === 'ip')?.user ?? undefined;
     } catch (error) {
-      if (isZkError(error, 'UNIMPLEMENTED')) return undefined;
-      throw error;
+      if (!isZkError(error, 'UNIMPLEMENTED')) throw error;
     }
+    // A server before 3.7 cannot say how it sees us: as our own end of the connection, unless that is changed on the way.
+    return address !== undefined && isIPv4(address) ? address : undefined;
   }
 }

@@ -45,10 +45,12 @@ const lookAtOnce = 64;
 const failuresMax = 10;
 const noNode = wireOf('NO_NODE');
 
-/** What is to be looked at: bits. */
+/** What is to be looked at, and why: bits. */
 const stat = 1;
 const children = 2;
 const late = 4;
+/** Part of the first look at everything. */
+const first = 8;
 
 export class EmulatedWatch {
   readonly #options: EmulatedWatchOptions;
@@ -66,14 +68,13 @@ export class EmulatedWatch {
   #failures = 0;
   #isWaiting = false;
   #isOver = false;
-  /** The tree is known, so what is found from now on is news. */
-  #isLoaded: boolean;
+  /** Looks that the first one still takes. Others make no end of that: a busy tree always has some. */
+  #firstLooks = 0;
 
   constructor(options: EmulatedWatchOptions) {
     this.#options = options;
     this.#core = options.core;
     this.#root = options.path;
-    this.#isLoaded = options.known !== undefined;
     this.#listener = this.#core.direct((event) => this.#heard(event));
     this.#stopHearing = this.#core.onLinked(() => this.#pump());
     this.#ready.promise.catch(() => {}); // told by onFailed, too
@@ -81,7 +82,7 @@ export class EmulatedWatch {
       this.#nodes.set(path, node);
       if (path !== this.#root) this.#addName(path);
     }
-    this.startAnew();
+    this.#lookAtAll(options.known === undefined ? first : first | late);
   }
 
   /** Resolves once every node is watched. */
@@ -92,9 +93,12 @@ export class EmulatedWatch {
   /** All watches are gone, as with a session: every node is looked at again. */
   startAnew(): void {
     this.#isWaiting = false;
-    const isLate = this.#isLoaded ? late : 0;
-    this.#look(this.#root, stat | isLate);
-    for (const path of this.#nodes.keys()) this.#look(path, stat | children | isLate);
+    this.#lookAtAll(late);
+  }
+
+  #lookAtAll(why: number): void {
+    this.#look(this.#root, stat | why);
+    for (const path of this.#nodes.keys()) this.#look(path, stat | children | why);
     this.#pump();
   }
 
@@ -138,19 +142,24 @@ export class EmulatedWatch {
   }
 
   #look(path: string, what: number): void {
-    this.#due.set(path, (this.#due.get(path) ?? 0) | what);
+    const before = this.#due.get(path) ?? 0;
+    if (what & ~before & first) this.#firstLooks += 1;
+    this.#due.set(path, before | what);
+  }
+
+  #forgetLook(path: string): void {
+    if ((this.#due.get(path) ?? 0) & first) this.#firstLooks -= 1;
+    this.#due.delete(path);
   }
 
   #pump(): void {
     for (const [path, what] of this.#due) {
-      if (this.#isOver || this.#isWaiting || this.#looking >= lookAtOnce) return;
+      if (this.#isOver || this.#isWaiting || this.#looking >= lookAtOnce) break;
       this.#due.delete(path);
       this.#looking += 1;
       void this.#lookAt(path, what);
     }
-    if (this.#looking > 0 || this.#due.size > 0 || this.#isOver) return;
-    this.#isLoaded = true;
-    this.#ready.resolve();
+    if (this.#firstLooks === 0) this.#ready.resolve();
   }
 
   async #lookAt(path: string, what: number): Promise<void> {
@@ -161,6 +170,7 @@ export class EmulatedWatch {
     const outcomes = await Promise.allSettled(looks);
     this.#looking -= 1;
     if (this.#isOver) return;
+    if (what & first) this.#firstLooks -= 1;
     const failed = outcomes.find((outcome) => outcome.status === 'rejected');
     if (failed === undefined) this.#failures = 0;
     else this.#failed(failed.reason, path, what);
@@ -242,14 +252,15 @@ export class EmulatedWatch {
     if (node !== undefined && node.czxid !== null && node.czxid !== czxid) {
       this.#gone(path, what, czxid - 1n);
       node = undefined;
-      this.#look(path, stat | children | (what & late)); // its watches went with the old one
+      this.#look(path, stat | children | (what & (late | first))); // its watches went with the old one
     }
     this.#nodes.set(path, { czxid, version, cversion });
     if (node === undefined) {
       const unasked = (stat | children) & ~what;
-      if (unasked) this.#look(path, unasked | (what & late));
+      if (unasked) this.#look(path, unasked | (what & (late | first)));
       if (this.#nodes.size > this.#options.nodesMax) this.#fail(tooManyNodes(this.#options));
-      else if (this.#isLoaded) this.#tell('created', path, czxid, what);
+      else if (this.#options.known !== undefined || !(what & first))
+        this.#tell('created', path, czxid, what);
       return;
     }
     if (node.version !== version) this.#tell('dataChanged', path, mzxid, what);
@@ -265,7 +276,7 @@ export class EmulatedWatch {
     for (const name of before) if (!names.has(name)) this.#gone(childOf(path, name), what);
     for (const name of names) {
       const child = childOf(path, name);
-      if (!this.#nodes.has(child)) this.#look(child, stat | children | (what & late));
+      if (!this.#nodes.has(child)) this.#look(child, stat | children | (what & (late | first)));
     }
   }
 
@@ -277,7 +288,7 @@ export class EmulatedWatch {
       this.#names.delete(one);
     }
     for (const one of all.reverse()) {
-      if (one !== this.#root) this.#due.delete(one);
+      if (one !== this.#root) this.#forgetLook(one);
       if (!this.#nodes.delete(one)) continue;
       const full = this.#core.toServer(one);
       this.#core.watches.remove('data', full, this.#listener);

@@ -33,7 +33,7 @@ test('a node is seen, changed, taken back and deleted', async () => {
 });
 
 test('what others change is told as it happens', async () => {
-  await using zk = await startZk();
+  await using zk = await startZk(persistentWatches);
   await using web = await consoleAt(zk.directAddress);
   const client = await zk.connect();
   await live(web);

@@ -20,7 +20,13 @@ const make = (witness: Client, path: string) => witness.create(path);
 const isThere = async (witness: Client, path: string) => (await witness.exists(path)) !== null;
 
 const cases: Case[] = [
-  { op: 'create', writes: true, act: (c, p) => c.create(p, 'x'), happened: isThere },
+  {
+    op: 'create',
+    needs: { since: '3.5', what: 'creates that answer with a Stat' },
+    writes: true,
+    act: (c, p) => c.create(p, 'x'),
+    happened: isThere,
+  },
   {
     op: 'createTTL',
     needs: { since: '3.5', what: 'TTLs' },
