@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
 import { runInProcess, shellInProcess } from '../cli-run.ts';
-import { startZk, type Zk } from '../zk.ts';
+import { persistentWatches, startZk, type Zk } from '../zk.ts';
 
 const emptyPath = 'drover: a path is empty; / is the root, . is here\n';
 
@@ -356,7 +356,7 @@ test('Ctrl-C stops a deletion between two batches, and says how far it came', as
 });
 
 test('watch tells of every change, with what has changed, until it is stopped', async () => {
-  await using zk = await startZk();
+  await using zk = await startZk(persistentWatches);
   const client = await zk.connect();
   await client.create('/w', 'a\nb\nc');
   let isHeard = false;

@@ -7,6 +7,7 @@ import { expect, test, vi } from 'vitest';
 import type { Change, Client, WatchEvent } from '../../src/client/index.ts';
 import { isZkError } from '../../src/client/index.ts';
 import { Lock, Queue } from '../../src/recipes/index.ts';
+import { runInProcess } from '../cli-run.ts';
 import { type OlderServer, poseAs } from '../older-server.ts';
 import { seeded } from '../random.ts';
 import { isBefore, reached, startZk, type Zk } from '../zk.ts';
@@ -274,6 +275,35 @@ test.each(releases)('%s: locks and queues work', async (release) => {
 
   expect(String(item.data)).toBe('job');
 });
+
+test.each(releases)(
+  '%s: commands do their work, or say which release they need',
+  async (release) => {
+    await using older = await olderZk(release);
+    const { zk } = older;
+    const client = await zk.connect();
+    for (const path of ['/a', '/a/b', '/c', '/c/d']) await client.create(path);
+    const run = (...argv: string[]) => runInProcess(zk.address, argv);
+    const anyone = 'world:anyone:cdrwa';
+
+    const acl = await run('setAcl', '-R', '/a', anyone, '--yes');
+    const count = await run('getAllChildrenNumber', '/a');
+    const deleted = await run('deleteall', '/a', '--yes');
+    const removed = await run('rmr', '/c', '--yes');
+    const asked = {
+      getEphemerals: { since: '3.6', said: await run('getEphemerals') },
+      whoami: { since: '3.7', said: await run('whoami') },
+    };
+
+    expect([acl.code, count.code, deleted.code, removed.code]).toEqual([0, 0, 0, 0]);
+    expect(await client.children('/')).toEqual([]);
+    for (const { since, said } of Object.values(asked)) {
+      expect(said.code === 0).toBe(older.knows(since));
+      if (said.code !== 0) expect(said.err).toContain(`needs ZooKeeper ${since} or newer`);
+      expect(said.err).not.toContain('lost');
+    }
+  },
+);
 
 test('a session that moves to an older server keeps its watches, and streams miss nothing', async () => {
   await using zk = await startZk();
