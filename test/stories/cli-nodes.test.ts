@@ -26,7 +26,7 @@ test('create, get, set, stat and delete do what zkCli does', async () => {
 });
 
 test('nodes of every kind are made by their letters, and letters that do not go together are refused', async () => {
-  await using zk = await startZk({ since: '3.5', what: 'containers and TTLs' });
+  await using zk = await startZk({ since: '3.6', what: 'getEphemerals' });
   const client = await zk.connect();
   await using shell = shellInProcess(zk.address);
 
