@@ -28,7 +28,6 @@ import {
 import type { AuthInfo } from './auth.ts';
 import type { Calls } from './calls.ts';
 import { hostText } from './connection-string.ts';
-import { probeMs, type Shown } from './dispute.ts';
 import { refusals } from './refusals.ts';
 import type { SeenZxid } from './seen-zxid.ts';
 import { type OldServers, ServerVersion } from './server-version.ts';
@@ -78,9 +77,6 @@ export class Conversation {
   readonly #authReplies: Deferred<void>[] = [];
   #timer: Timer | undefined;
   #sendAsked = false;
-  /** Nothing but a ping goes out until it has shown that it lasts. */
-  #isProbe = false;
-  #probeTimer: Timer | undefined;
   #isOver = false;
   #ackedMs = Number.NEGATIVE_INFINITY;
   #heardMs: number;
@@ -118,22 +114,8 @@ export class Conversation {
     };
   }
 
-  /** Before anything else: who we are, and the watches, set again. On a probe, a ping, and all else later. */
-  begin(auth: readonly AuthInfo[], mustShow: Shown = 'nothing'): void {
-    if (mustShow !== 'nothing') this.#ping(this.#options.clock.nowMs());
-    this.#isProbe = mustShow === 'lasts';
-    if (this.#isProbe) {
-      this.#schedule();
-      this.#probeTimer = this.#options.clock.after(probeMs, () => {
-        this.#isProbe = false;
-        this.#introduce(auth);
-      });
-    } else {
-      this.#introduce(auth);
-    }
-  }
-
-  #introduce(auth: readonly AuthInfo[]): void {
+  /** Before anything else: who we are, and the watches, set again. */
+  begin(auth: readonly AuthInfo[]): void {
     for (const info of auth) {
       this.sendAuth(info).catch(() => {}); // a refusal ends the session, and is told so
     }
@@ -150,7 +132,6 @@ export class Conversation {
     if (this.#setting.length === 0) seen.endSetting();
     this.transport.flushSoon();
     this.sendSoon();
-    this.#timer?.cancel();
     this.#schedule();
   }
 
@@ -161,7 +142,7 @@ export class Conversation {
 
   /** All that is asked for in one tick goes out as one: encoded at its end, in one write. */
   sendSoon(): void {
-    if (this.#sendAsked || this.#isProbe) return;
+    if (this.#sendAsked) return;
     this.#sendAsked = true;
     process.nextTick(() => {
       this.#sendAsked = false;
@@ -195,7 +176,6 @@ export class Conversation {
     this.#isOver = true;
     this.#timer?.cancel();
     this.#refusalTimer?.cancel();
-    this.#probeTimer?.cancel();
     for (const reply of this.#authReplies.splice(0)) {
       reply.reject(new ZkError('CONNECTION_LOSS', { op: 'auth', cause: reason }));
     }
@@ -334,16 +314,12 @@ export class Conversation {
       return;
     }
     if (nowMs >= this.#sentMs + this.#pingEveryMs) {
-      this.#ping(nowMs);
+      this.#write(specialXids.ping, ops.ping.code);
+      this.transport.flush();
+      this.#sentMs = nowMs;
+      this.#pingsSentMs.push(nowMs);
     }
     this.#schedule();
-  }
-
-  #ping(nowMs: number): void {
-    this.#write(specialXids.ping, ops.ping.code);
-    this.transport.flush();
-    this.#sentMs = nowMs;
-    this.#pingsSentMs.push(nowMs);
   }
 }
 

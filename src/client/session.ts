@@ -15,7 +15,6 @@ import {
   deferred,
   HeldSignal,
   type Logger,
-  pause,
   type Timer,
 } from '../support/index.ts';
 import type { AuthInfo, SaslMechanism } from './auth.ts';
@@ -23,7 +22,6 @@ import { type Call, Calls } from './calls.ts';
 import { hostText } from './connection-string.ts';
 import { Conversation } from './conversation.ts';
 import { ConnectError, Dialer, type DialerOptions } from './dialer.ts';
-import { closesMax, Dispute, takeBackMs } from './dispute.ts';
 import { hello, negotiate, type Patience } from './handshake.ts';
 import { ReadWriteSearch } from './read-write-search.ts';
 import type { SavingTime } from './saving-wait.ts';
@@ -37,7 +35,7 @@ import {
   SessionIdentity,
   type SessionState,
 } from './session-state.ts';
-import { isPeersDoing, type Transport } from './transport.ts';
+import type { Transport } from './transport.ts';
 import type { Listener, WatchEvent, Watches } from './watches.ts';
 
 export interface SessionOptions {
@@ -83,7 +81,6 @@ export class Session {
   readonly #life = new AbortController();
   readonly #ended = deferred();
   readonly #seen = new SeenZxid();
-  readonly #dispute: Dispute;
   /** Aborts with the life, or before it where the session may be over and a read-only server has us. */
   #held = this.#newHeld();
   /**
@@ -125,7 +122,6 @@ export class Session {
     this.#calls = new Calls(options);
     const saving = () => this.#savingTime;
     this.#dialer = new Dialer({ ...options.dialer, clock: options.clock, saving });
-    this.#dispute = new Dispute(options.identity ? closesMax.heir : closesMax.owner);
     this.watches = watches;
     this.#auth = auth;
     if (options.identity) {
@@ -267,9 +263,7 @@ export class Session {
         );
         const reason = await transport.ended;
         if (!this.#isLinkProven) this.#dialer.failed(transport.endpoint, reason);
-        this.#judge(reason);
         this.#linkLost(reason);
-        if (this.#dispute.isOpen) await pause(this.#clock, takeBackMs, this.#life.signal);
       }
     } catch (error) {
       // Final already: that is why dialing was called off. Else the rounds that were allowed are used up.
@@ -373,7 +367,7 @@ export class Session {
       onAuthRefused: (cause) => this.#move({ type: 'authRefused', cause }),
       onEvent: this.#hooks.onEvent,
     });
-    this.#conversation.begin(this.#auth, this.#dispute.welcomed(this.#clock.nowMs()));
+    this.#conversation.begin(this.#auth);
     if (readOnly) this.#searchReadWrite(transport);
     this.#move({
       type: 'welcomed',
@@ -407,15 +401,6 @@ export class Session {
         transport.close(new Error(`${hostText(host)} has a quorum; going there`));
       },
     });
-  }
-
-  /** Two clients with one identity would take the session from each other for ever: one of them must end. */
-  #judge(reason: Error): void {
-    if (!isPeersDoing(reason)) this.#dispute.lost();
-    else if (this.#dispute.closed(this.#clock.nowMs(), this.#isLinkProven)) {
-      const cause = new Error('another client took the session over by its identity');
-      this.#move({ type: 'refused', cause });
-    }
   }
 
   #linkLost(reason: Error): void {

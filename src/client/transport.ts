@@ -36,13 +36,6 @@ class Inlet {
   };
 }
 
-class ClosedByPeer extends Error {}
-
-/** Whether the other side ended the connection. It is reset where the other side had not read all. */
-export function isPeersDoing(reason: Error): boolean {
-  return reason instanceof ClosedByPeer || (reason as NodeJS.ErrnoException).code === 'ECONNRESET';
-}
-
 export class Transport {
   readonly endpoint: Endpoint;
   /** Settles when the connection is over, never rejects: the reason it ended for. */
@@ -77,7 +70,7 @@ export class Transport {
     socket.setNoDelay(true);
     socket.on('error', (error) => this.close(error));
     socket.on('close', () =>
-      this.close(new ClosedByPeer(`${hostText(endpoint.host)} closed the connection`)),
+      this.close(new Error(`${hostText(endpoint.host)} closed the connection`)),
     );
     if (inlet === undefined) socket.on('data', (chunk) => this.#received(chunk));
     else inlet.received = (chunk) => this.#received(chunk);

@@ -165,25 +165,6 @@ test('another client takes a session over by its identity, and the first one los
   expect(await ephemeralsOf(second)).toEqual(['/mine']);
 });
 
-test('a second client with the same identity ends the first, which is told why', async () => {
-  await using zk = await startZk();
-  const first = await zk.connect();
-  await first.create('/mine', '', { mode: 'ephemeral' });
-  const { sessionSignal } = first;
-  const ended = reached(first, 'expired');
-
-  await using second = await connect(zk.directAddress, { identity: first.identity! });
-  await ended;
-
-  expect(sessionSignal.aborted).toBe(true);
-  await expect(first.get('/mine')).rejects.toThrow(/another client took the session over/);
-  await expect(first.get('/mine')).rejects.toMatchObject({ code: 'SESSION_EXPIRED' });
-  const { stat } = await second.get('/mine');
-  expect(stat.ephemeralOwner).toBe(second.sessionId);
-  expect(second.sessionId).toBeDefined();
-  expect(await first.close()).toEqual({ sessionEnded: false });
-});
-
 test('an identity that no server knows is an expired session, at once', async () => {
   await using zk = await startZk();
   const identity = { sessionId: 0x123456n, password: Buffer.alloc(16, 1), timeoutMs: 5_000 };
