@@ -75,9 +75,10 @@ export async function openPersistence(options: PersistenceOptions): Promise<Pers
     const { tree, recovered, check } = await readBack(directory, options, fs, tallies);
     for (const { kind, file, message } of recovered.notices) logger.warn({ kind, file }, message);
     const disk = new DiskLog(directory, tree, recovered.lastZxid, options, fs, logger, tallies);
-    await disk.start(recovered);
     const { snapshotFolder } = directory;
-    const passwords = await passwordsOf(snapshotFolder, tree, options, fs, logger).catch(
+    const secret = await readSessionSecret(fs, snapshotFolder);
+    await disk.start(recovered);
+    const passwords = await passwordsOf(secret, snapshotFolder, tree, options, fs, logger).catch(
       async (error) => {
         await disk.close();
         throw error;
@@ -109,13 +110,13 @@ export async function openPersistence(options: PersistenceOptions): Promise<Pers
 
 /** With the secret of the directory, which is made when it is opened first. */
 async function passwordsOf(
+  found: SessionSecret | 'damaged' | null,
   folder: string,
   tree: Tree,
   { sessionPasswords: rule = 'secret' }: PersistenceOptions,
   fs: FileSystem,
   logger: Logger,
 ): Promise<SessionPasswords> {
-  const found = await readSessionSecret(fs, folder);
   if (found === 'damaged') {
     logger.warn(
       { folder },
