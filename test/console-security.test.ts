@@ -3,6 +3,7 @@
  * that lead elsewhere. The table of routes is walked whole, so that a new route is tested by being there.
  */
 
+import { once, setMaxListeners } from 'node:events';
 import {
   mkdirSync,
   mkdtempSync,
@@ -12,6 +13,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
+import { request } from 'node:http';
 import { connect as connectTo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -67,6 +69,25 @@ const inputs: Readonly<Record<string, object | string>> = {
   '/api/groups/reset': { name: 'g', to: '0', dryRun: false },
   '/api/sessions/expire': { session: '0x1' },
 };
+
+/** Of an event stream, which stays open until the signal. */
+function streamStatus(
+  { console: { port } }: ConsoleInTest,
+  localAddress: string,
+  signal: AbortSignal,
+): Promise<number> {
+  const headers = { host: `localhost:${port}`, authorization: `Bearer ${token}` };
+  const to = { port, host: '127.0.0.1', path: '/api/events', localAddress, headers, agent: false };
+  return new Promise((resolve, reject) => {
+    const asking = request({ ...to, signal }, (response) => {
+      response.on('error', () => {}); // the signal ends it
+      response.resume();
+      resolve(response.statusCode ?? 0);
+    });
+    asking.on('error', reject);
+    asking.end();
+  });
+}
 
 function sentOf(route: Route, headers: Sent['headers'] = {}): [path: string, sent: Sent] {
   const input = inputs[route.path] ?? {};
@@ -352,7 +373,7 @@ describe('fewer rights', () => {
     const login = await zk.post('/api/login', { token });
     const cookie = String(login.headers['set-cookie']);
     expect(login.json).toMatchObject({ role: 'editor', readOnly: false });
-    expect(cookie).toMatch(/; Path=\/; HttpOnly; SameSite=Strict$/);
+    expect(cookie).toMatch(/; Path=\/; Max-Age=43200; HttpOnly; SameSite=Strict$/);
     expect(cookie).not.toContain(token);
 
     const headers = { cookie: cookie.split(';')[0]! };
@@ -379,6 +400,30 @@ describe('fewer rights', () => {
     expect(statuses.slice(0, 20).every((status) => status === 401)).toBe(true);
     expect(statuses.slice(20).every((status) => status === 429)).toBe(true);
     expect((await other.post('/api/login', { token })).status).toBe(429);
+  });
+
+  test('event streams of one address leave room for those of others', async () => {
+    await using other = await startConsoleInTest({ host: '0.0.0.0', token });
+    const leaving = new AbortController();
+    setMaxListeners(0, leaving.signal);
+    const open = (localAddress: string) => streamStatus(other, localAddress, leaving.signal);
+    const statuses: number[] = [];
+    for (let i = 0; i < 20; i++) statuses.push(await open('127.0.0.1'));
+
+    expect(statuses).toEqual([...Array(16).fill(200), ...Array(4).fill(429)]);
+    expect(await open('127.0.0.2')).toBe(200);
+    leaving.abort();
+  });
+
+  test('silent connections do not keep the page out', async () => {
+    await using other = await startConsoleInTest();
+    const silent = Array.from({ length: 270 }, () => connectTo(other.console.port, '127.0.0.1'));
+    for (const socket of silent) socket.on('error', () => {});
+    await Promise.all(silent.map((socket) => once(socket, 'connect')));
+
+    expect((await other.get('/api/session')).status).toBe(200);
+
+    for (const socket of silent) socket.destroy();
   });
 
   test('a token in a header is tried no more often than one that is typed', async () => {

@@ -12,6 +12,7 @@
  */
 
 import { createHash, createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { addressKey } from '../support/index.ts';
 import { ConsoleError } from './console-error.ts';
 import type { Role } from './views.ts';
 
@@ -26,6 +27,8 @@ export interface AccessOptions {
 
 /** What of a request counts. */
 export interface Asking {
+  /** The address of the socket. */
+  readonly address: string;
   readonly method: string;
   readonly host: string | undefined;
   readonly origin: string | undefined;
@@ -46,16 +49,21 @@ export type Need = 'nothing' | 'view' | 'write';
 
 /** Cookies that are remembered; the oldest goes first. */
 const loginsMax = 1_000;
+/** A login ends by then, however much it is used. */
+const loginMs = 12 * 60 * 60_000;
+/** Wrong tokens of one address, before none of its tokens is looked at for a minute. */
 const guessesPerMinuteMax = 20;
 const minuteMs = 60_000;
+/** Addresses whose wrong tokens are counted; the one that was wrong longest ago is forgotten first. */
+const guessersMax = 10_000;
 
 export class Access {
   readonly #options: AccessOptions;
   readonly #nowMs: () => number;
   readonly #secret = randomBytes(32);
-  readonly #logins = new Map<string, Role>();
-  /** Wrong tokens of the last minute, by their digest, and when each was shown last. */
-  readonly #guesses = new Map<string, number>();
+  readonly #logins = new Map<string, { readonly role: Role; readonly endsMs: number }>();
+  /** Wrong tokens of the last minute, by address and digest, and when each was shown last. */
+  readonly #guesses = new Map<string, Map<string, number>>();
   #hosts: ReadonlySet<string> = new Set();
   #cookieName = 'drover-console';
 
@@ -104,12 +112,16 @@ export class Access {
     if (!this.needsToken) return { role: this.#most(), id: 'loopback' };
     const bearer = /^Bearer (.+)$/.exec(asking.authorization ?? '')?.[1];
     if (bearer !== undefined) {
-      const role = this.#proved(bearer);
+      const role = this.#proved(bearer, asking.address);
       return { role, id: role === 'nobody' ? 'nobody' : `bearer ${digest(bearer)}` };
     }
     const cookie = cookieIn(asking.cookie, this.#cookieName);
-    const role = cookie === undefined ? undefined : this.#logins.get(cookie);
-    return role === undefined ? { role: 'nobody', id: 'nobody' } : { role, id: `cookie ${cookie}` };
+    const login = cookie === undefined ? undefined : this.#logins.get(cookie);
+    if (login === undefined || this.#nowMs() >= login.endsMs) {
+      if (cookie !== undefined) this.#logins.delete(cookie);
+      return { role: 'nobody', id: 'nobody' };
+    }
+    return { role: login.role, id: `cookie ${cookie}` };
   }
 
   check(need: Need, asking: Asking, caller: Caller): void {
@@ -133,47 +145,65 @@ export class Access {
     return createHmac('sha256', this.#secret).update(id).digest('base64url');
   }
 
-  /** The cookie of a login. A wrong token is refused, and after too many so is every other. */
-  login(token: string): { readonly caller: Caller; readonly cookie: string } {
-    const role = this.#proved(token);
+  /** The cookie of a login. After too many wrong tokens of an address all others of that address are refused. */
+  login(
+    token: string,
+    { address, origin }: Asking,
+  ): { readonly caller: Caller; readonly cookie: string } {
+    const role = this.#proved(token, address);
     if (role === 'nobody') {
       throw new ConsoleError('NEEDS_TOKEN', 'that is not the token of this console');
     }
     const id = randomBytes(24).toString('base64url');
-    this.#logins.set(id, role);
+    this.#logins.set(id, { role, endsMs: this.#nowMs() + loginMs });
     const [oldest] = this.#logins.keys();
     if (this.#logins.size > loginsMax && oldest !== undefined) this.#logins.delete(oldest);
-    return { caller: { role, id: `cookie ${id}` }, cookie: this.#cookie(id) };
+    return {
+      caller: { role, id: `cookie ${id}` },
+      cookie: this.#cookie(id, origin, loginMs / 1_000),
+    };
   }
 
   /** Forgets the login, and has the browser forget it. */
   logout(asking: Asking): string {
     const id = cookieIn(asking.cookie, this.#cookieName);
     if (id !== undefined) this.#logins.delete(id);
-    return `${this.#cookie('')}; Max-Age=0`;
+    return this.#cookie('', asking.origin, 0);
   }
 
-  #cookie(value: string): string {
-    return `${this.#cookieName}=${value}; Path=/; HttpOnly; SameSite=Strict`;
+  /**
+   * The console speaks no TLS, a proxy before it may: the origin of the page says so. Headers by which
+   * a proxy would say it can come from anybody.
+   */
+  #cookie(value: string, origin: string | undefined, maxAgeS: number): string {
+    const secure = origin?.toLowerCase().startsWith('https://') ? '; Secure' : '';
+    return `${this.#cookieName}=${value}; Path=/; Max-Age=${maxAgeS}; HttpOnly; SameSite=Strict${secure}`;
   }
 
   #most(): Role {
     return this.#options.write ? 'editor' : 'viewer';
   }
 
-  /** What a token makes of who shows it. After too many wrong ones none is looked at, be it the right one. */
-  #proved(token: string): Role {
+  /** The role that a token gives. After too many wrong ones from its address no token is looked at. */
+  #proved(token: string, address: string): Role {
     const nowMs = this.#nowMs();
-    for (const [guess, atMs] of this.#guesses) {
-      if (nowMs - atMs >= minuteMs) this.#guesses.delete(guess);
+    const key = addressKey(address);
+    const guesses = this.#guesses.get(key) ?? new Map<string, number>();
+    for (const [guess, atMs] of guesses) {
+      if (nowMs - atMs >= minuteMs) guesses.delete(guess);
     }
     const guess = digest(token);
-    // One that comes again, as of a script with the token of before, guesses nothing.
-    if (this.#guesses.size >= guessesPerMinuteMax && !this.#guesses.has(guess)) {
-      throw new ConsoleError('TOO_MANY', 'too many wrong tokens; wait a minute');
+    // A token that comes again, as of a script with the previous token, guesses nothing.
+    if (guesses.size >= guessesPerMinuteMax && !guesses.has(guess)) {
+      throw new ConsoleError('TOO_MANY', 'too many wrong tokens from this address; wait a minute');
     }
     const role = this.#roleBy(token);
-    if (role === 'nobody') this.#guesses.set(guess, nowMs);
+    if (role !== 'nobody') return role;
+    guesses.set(guess, nowMs);
+    this.#guesses.delete(key); // so that it is the youngest
+    this.#guesses.set(key, guesses);
+    const [oldest] = this.#guesses.keys();
+    if (this.#guesses.size > guessersMax && oldest !== undefined) this.#guesses.delete(oldest);
     return role;
   }
 

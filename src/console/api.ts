@@ -39,6 +39,7 @@ export const limits = {
   lineCharsMax:     64 * 1024,       // a line for the shell
   outputBytesMax:   1024 * 1024,     // of what a command prints
   streamsMax:       64,              // event streams at once
+  streamsOfOneMax:  16,              // of one address
   eventsKept:       2_000,           // for Last-Event-ID
   changesPerEvent:  500,
 } as const;

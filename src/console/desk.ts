@@ -4,7 +4,7 @@
  */
 
 import type { CallOptions } from '../client/index.ts';
-import type { Clock } from '../support/index.ts';
+import { addressKey, type Clock } from '../support/index.ts';
 import type { Access, Asking, Caller } from './access.ts';
 import { Alignment } from './alignment.ts';
 import { limits } from './api.ts';
@@ -227,8 +227,13 @@ export class Desk {
     if (this.feed.listeners >= limits.streamsMax) {
       throw new ConsoleError('TOO_MANY', `${limits.streamsMax} pages are open already`);
     }
+    const address = addressKey(asking.address);
+    if (this.feed.listenersFrom(address) >= limits.streamsOfOneMax) {
+      const why = `${limits.streamsOfOneMax} pages are open already at this address; close one`;
+      throw new ConsoleError('TOO_MANY', why);
+    }
     const hello = { run: this.feed.run, link: this.live.link, nowMs: this.#clock.wallMs() };
-    return new Response(this.feed.stream(asking.lastEventId, hello), {
+    return new Response(this.feed.stream(asking.lastEventId, hello, address), {
       headers: {
         'content-type': 'text/event-stream; charset=utf-8',
         'cache-control': 'no-store',

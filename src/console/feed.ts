@@ -29,7 +29,8 @@ export class Feed {
   /** Of this run of the console: numbers begin anew with each. */
   readonly run = randomBytes(6).toString('hex');
   readonly #kept: Kept[] = [];
-  readonly #listeners = new Set<Listener>();
+  /** Each with the address that it listens from. */
+  readonly #listeners = new Map<Listener, string>();
   readonly #ends = new Set<() => void>();
   #number = 0;
   #keptChars = 0;
@@ -41,6 +42,10 @@ export class Feed {
 
   get listeners(): number {
     return this.#listeners.size;
+  }
+
+  listenersFrom(address: string): number {
+    return [...this.#listeners.values()].filter((one) => one === address).length;
   }
 
   /** Ends all streams. Who comes back finds what is there by then. */
@@ -64,7 +69,11 @@ export class Feed {
   }
 
   /** A stream for one browser. `lastId` is what it saw last, by its own account. */
-  stream(lastId: string | undefined, first: StreamEvents['hello']): ReadableStream<Uint8Array> {
+  stream(
+    lastId: string | undefined,
+    first: StreamEvents['hello'],
+    address = '',
+  ): ReadableStream<Uint8Array> {
     const encoder = new TextEncoder();
     let listener: Listener | undefined;
     let end = () => {};
@@ -91,7 +100,7 @@ export class Feed {
             else end();
           };
           this.#ends.add(end);
-          this.#listeners.add(listener);
+          this.#listeners.set(listener, address);
         },
         cancel: leave,
       },
@@ -116,7 +125,7 @@ export class Feed {
   }
 
   #tell(text: string): void {
-    for (const listener of [...this.#listeners]) listener(text);
+    for (const listener of [...this.#listeners.keys()]) listener(text);
   }
 }
 

@@ -109,7 +109,7 @@ export const routes: readonly Route[] = [
 
 function login(desk: Desk, ask: Ask<{ token: string }>) {
   if (!desk.access.needsToken) throw new ConsoleError('BAD_INPUT', 'this console has no token');
-  const { caller, cookie } = desk.access.login(ask.input.token);
+  const { caller, cookie } = desk.access.login(ask.input.token, ask.asking);
   ask.setCookie(cookie);
   return desk.session(caller);
 }

@@ -13,7 +13,13 @@ import { isIP } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { serve } from '@hono/node-server';
 import { type Context, Hono } from 'hono';
-import { type Clock, systemClock } from '../support/index.ts';
+import {
+  type Clock,
+  type HttpLimits,
+  httpTimeouts,
+  limitConnections,
+  systemClock,
+} from '../support/index.ts';
 import { Access, type Asking, type Caller } from './access.ts';
 import { ConsoleError, refusalOf } from './console-error.ts';
 import { Desks } from './desks.ts';
@@ -56,18 +62,19 @@ export const consolePort = 4180;
 const tokenCharsMin = 8;
 /** How long ZooKeeper may take for what a page asks. */
 const requestTimeoutMs = 30_000;
-/** Requests at once: a page makes few. */
-const connectionsMax = 256;
+/** A page makes few requests at once. A reverse proxy makes those of all pages from one address. */
+const connections: HttpLimits = { connectionsMax: 256, connectionsPerAddressMax: 128 };
 
 export async function startConsole(options: ConsoleOptions): Promise<RunningConsole> {
   const { host = '127.0.0.1', port = consolePort, write = false, token, viewToken } = options;
   checkTokens(host, [token, viewToken]);
-  const access = new Access({ write, token, viewToken });
+  const clock = options.clock ?? systemClock;
+  const access = new Access({ write, token, viewToken }, () => clock.nowMs());
   const desks = new Desks({
     sources: options,
     contexts: options.contexts,
     access,
-    clock: options.clock ?? systemClock,
+    clock,
     onAudit: options.onAudit ?? (() => {}),
   });
   const page = new Page(options.pageFolder);
@@ -133,12 +140,13 @@ function namesOf(host: string): string[] {
 
 function listening(app: Hono, host: string, port: number): Promise<Server> {
   return new Promise((resolve, reject) => {
-    const server = serve({ fetch: app.fetch, hostname: host, port }, () => {
+    const serverOptions = { ...httpTimeouts, requestTimeout: requestTimeoutMs };
+    const listen = { fetch: app.fetch, hostname: host, port, serverOptions };
+    const server = serve(listen, () => {
       server.off('error', reject);
       resolve(server);
     }) as Server;
-    server.maxConnections = connectionsMax;
-    server.requestTimeout = requestTimeoutMs;
+    limitConnections(server, connections);
     server.once('error', reject);
   });
 }
@@ -233,8 +241,10 @@ function refused(error: unknown, onBug: (error: unknown) => void): Response {
   });
 }
 
-function askingOf({ req }: Context): Asking & { lastEventId?: string | undefined } {
+function askingOf(context: Context): Asking & { lastEventId?: string | undefined } {
+  const { req } = context;
   return {
+    address: addressOf(context),
     method: req.method,
     host: req.header('host'),
     origin: req.header('origin'),
@@ -260,8 +270,12 @@ function queryOf({ req }: Context): Record<string, string> {
 
 /** The socket's address: whatever headers claim. */
 function whoOf(context: Context, { role }: Caller): string {
+  return `${role} at ${addressOf(context)}`;
+}
+
+function addressOf(context: Context): string {
   const { incoming } = context.env as { incoming?: IncomingMessage };
-  return `${role} at ${incoming?.socket.remoteAddress ?? 'unknown'}`;
+  return incoming?.socket.remoteAddress ?? 'unknown';
 }
 
 function decoded(path: string): string {
