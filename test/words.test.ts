@@ -1,27 +1,31 @@
 /**
  * Phrases that cost a reader a second reading become fewer, never more. Counted in pages, messages, help and
- * comments; tests are not read by users and are left out. A count that fell is written down here, so that it
- * cannot rise again.
+ * comments; tests are not read by users and are left out. A count that fell is written into test/words.json, so
+ * that it cannot rise again: `LOWER_COUNTS=1 npx vitest run --project unit test/words.test.ts` does it.
  */
 
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative, resolve, sep } from 'node:path';
 import { expect, test } from 'vitest';
 
 const root = resolve(import.meta.dirname, '..');
 
-/** Each phrase, what to say instead, and how often it may still occur: lower the number, never raise it. */
-const phrases: [phrase: string, instead: string, count: number][] = [
-  ['\\b(is|are) wanted\\b', '"must be" or "expected"', 238],
-  ['\\bwhoever\\b', 'the client, caller, holder, member or process', 196],
-  ['\\bsomebody\\b', 'the client, caller, holder, member or process', 237],
-  ['\\bunless said\\b', '"by default", or a default in a table', 88],
-  ['\\bat hand\\b', '"current", or nothing', 13],
-  ['\\bof before\\b', '"previous" or "former"', 32],
-  ['told now and then', '"rate-limited"', 1],
-  ['\\bneed not be there\\b', '"may not exist"', 1],
-  ['\\bwho (asks|wants|has|is)\\b', 'the client, caller, holder, member or process that …', 130],
+/** Each phrase, and what to say instead. */
+const phrases: [phrase: string, instead: string][] = [
+  ['\\b(is|are) wanted\\b', '"must be" or "expected"'],
+  ['\\bwhoever\\b', 'the client, caller, holder, member or process'],
+  ['\\bsomebody\\b', 'the client, caller, holder, member or process'],
+  ['\\bunless said\\b', '"by default", or a default in a table'],
+  ['\\bat hand\\b', '"current", or nothing'],
+  ['\\bof before\\b', '"previous" or "former"'],
+  ['told now and then', '"rate-limited"'],
+  ['\\bneed not be there\\b', '"may not exist"'],
+  ['\\bwho (asks|wants|has|is)\\b', 'the client, caller, holder, member or process that …'],
 ];
+
+/** How often each phrase may still occur: lower a number, never raise it. */
+const limitsFile = join(root, 'test/words.json');
+const limits: Record<string, number> = JSON.parse(readFileSync(limitsFile, 'utf8'));
 
 /** What users and contributors read: files below a folder, or directly in it. */
 const places: [folder: string, ending: RegExp, isDeep: boolean][] = [
@@ -55,18 +59,24 @@ const texts = places.flatMap(filesOf).map((file) => ({
   text: asRead(readFileSync(file, 'utf8')),
 }));
 
-test.each(phrases)('the phrase %s does not spread: say %s', (phrase, instead, limit) => {
+test.each(phrases)('the phrase %s does not spread: say %s', (phrase, instead) => {
+  const limit = limits[phrase]!;
   const counts = texts
     .map(({ file, text }) => ({ file, count: countIn(text, phrase) }))
     .filter(({ count }) => count > 0);
   const total = counts.reduce((sum, { count }) => sum + count, 0);
   const list = counts.map(({ file, count }) => `${count} ${file}`).join('\n');
 
+  if (total < limit && process.env.LOWER_COUNTS === '1') {
+    limits[phrase] = total;
+    writeFileSync(limitsFile, `${JSON.stringify(limits, null, 2)}\n`);
+    return;
+  }
   expect(
     total,
     total > limit
       ? `there are ${total - limit} more of ${phrase} than before: say ${instead}. They are in\n${list}`
-      : `there are fewer of ${phrase}: lower its number in test/words.test.ts from ${limit} to ${total}`,
+      : `there are fewer of ${phrase}: lower its number in test/words.json from ${limit} to ${total}, or run LOWER_COUNTS=1 npx vitest run --project unit test/words.test.ts`,
   ).toBe(limit);
 });
 
@@ -77,6 +87,10 @@ test('a phrase is found across the lines of a comment and the parts of a string,
   expect(found('  // the batch at\n  // hand', '\\bat hand\\b')).toBe(1);
   expect(found("'a number is ' +\n  'wanted'", '\\b(is|are) wanted\\b')).toBe(1);
   expect(found('what hands', '\\bat hand\\b')).toBe(0);
+});
+
+test('each phrase has its number', () => {
+  expect(Object.keys(limits)).toEqual(phrases.map(([phrase]) => phrase));
 });
 
 test('the files to count in were found', () => {
