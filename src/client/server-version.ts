@@ -16,7 +16,15 @@
  * connection and no more. This class decides; `Calls` sends, and the callers of a refused op fall back.
  */
 
-import { type MultiPart, type OpName, ops, wireOf, ZkError } from '../protocol/index.ts';
+import {
+  errorCodeOf,
+  type MultiPart,
+  type OpName,
+  ops,
+  wireOf,
+  ZkError,
+  type ZkErrorCode,
+} from '../protocol/index.ts';
 import type { Call } from './calls.ts';
 
 /** By address: the release from which on ops are not known there, as 6 for a server of 3.5. */
@@ -47,6 +55,8 @@ const addressesMax = 256;
 export type Step = 'send' | 'sendOlder' | 'refuse' | 'wait' | Call;
 
 const unimplemented = wireOf('UNIMPLEMENTED');
+const noNode = wireOf('NO_NODE');
+const noAuth = wireOf('NO_AUTH');
 
 export class ServerVersion {
   readonly #address: string;
@@ -56,6 +66,8 @@ export class ServerVersion {
   #atLeast = 4;
   #olderThan: number;
   #configNode: 'unasked' | 'asked' | 'missing' = 'unasked';
+  /** The server refused the question about that node, so it would have refused the call that waits for it. */
+  #fault: ZkErrorCode | undefined;
   /** The call that went alone and is not answered yet. */
   #alone: Call | undefined;
   #isSettingWatches = false;
@@ -82,12 +94,12 @@ export class ServerVersion {
 
   #stepOf35(call: Call, inFlight: number): Step {
     if (this.#configNode === 'asked') return 'wait';
+    if (this.#fault !== undefined) return 'refuse';
     if (this.#configNode === 'unasked') {
       this.#configNode = 'asked';
-      return question('exists', { path: '/zookeeper/config', watch: false }, (err) => {
-        this.#configNode = 'missing';
-        if (err === 0) this.#isAtLeast(5);
-      });
+      return question('exists', { path: '/zookeeper/config', watch: false }, (err) =>
+        this.#configNodeAnswered(err),
+      );
     }
     if (hasOlderWords(call)) return 'sendOlder';
     // Worth no connection: the watches are forgotten here, and what the server still tells is ignored.
@@ -96,6 +108,13 @@ export class ServerVersion {
     const any = 3;
     this.#alone = question('checkWatches', { path: '/', type: any });
     return this.#alone;
+  }
+
+  #configNodeAnswered(err: number): void {
+    const isThere = err === 0 || err === noAuth;
+    if (isThere) this.#isAtLeast(5);
+    else if (err !== noNode) this.#fault = errorCodeOf(err);
+    this.#configNode = isThere || err === noNode ? 'missing' : 'unasked';
   }
 
   /** It could not be encoded. */
@@ -130,6 +149,11 @@ export class ServerVersion {
   /** What a refused call fails with. */
   refusal(call: Call): ZkError {
     const { op, path } = call;
+    if (this.#fault !== undefined) {
+      const code = this.#fault;
+      this.#fault = undefined;
+      return new ZkError(code, { op, path });
+    }
     const newest = newestOf(call, this.#atLeast).op;
     const detail = `${newest} needs ZooKeeper 3.${ops[newest].since} or newer, and ${this.#address} is older`;
     return new ZkError('UNIMPLEMENTED', { op, path, detail });
