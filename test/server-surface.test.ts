@@ -811,6 +811,7 @@ test('the audit log tells paths and ACLs in full, and what was refused before it
   await client.err('multi', []);
   await client.reply(client.sendRaw(ops.setData.code, Buffer.alloc(2)));
   server.engine.refusesWrites = true;
+  server.engine.takesDeletes = () => false; // not even these fit on the disk
   await client.err('delete', { path, version: -1 });
   await client.err('multi', [{ op: 'delete', request: { path, version: -1 } }]);
   client.close();
