@@ -72,6 +72,9 @@ export interface Command {
   ) => Promise<number>;
 }
 
+/** What a worker thread is started with in place of a command, to run the console of a server. */
+export const consoleWorkerWord = ':console';
+
 /** All commands by name. A command that needs the others, as help does, has it from its context. */
 export type CommandTable = Readonly<Record<string, Command>>;
 

@@ -1,7 +1,8 @@
 /** The `drover` command: argv in, an exit code out. */
 
 import { isatty } from 'node:tty';
-import { findCommand } from './command.ts';
+import { isMainThread } from 'node:worker_threads';
+import { consoleWorkerWord, findCommand } from './command.ts';
 import { commands } from './commands.ts';
 import { exitCodes } from './exit-codes.ts';
 import { dieOf } from './last-resort.ts';
@@ -132,7 +133,13 @@ process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => {
 });
 
 // Without an await at the top: the build makes CommonJS of this, which Node loads sooner.
-process.on('uncaughtException', dieOf); // and promises that nobody waits for
-void run(process.argv.slice(2)).then((code) => {
-  process.exitCode = outputFailure === undefined ? code : exitCodes.output;
-}, dieOf);
+const argv = process.argv.slice(2);
+if (argv[0] === consoleWorkerWord && !isMainThread) {
+  // What goes wrong in it is told by the thread that started it.
+  void import('./console-worker.ts').then(({ consoleWorker }) => consoleWorker());
+} else {
+  process.on('uncaughtException', dieOf); // and promises that nobody waits for
+  void run(argv).then((code) => {
+    process.exitCode = outputFailure === undefined ? code : exitCodes.output;
+  }, dieOf);
+}

@@ -50,7 +50,7 @@ export class Clients {
       this.#ask('dump'),
       this.#ask('wchc'),
     ]);
-    const rows = this.#rows(cons.texts, dump.texts, wchc.texts);
+    const rows = await this.#rows(cons.texts, dump.texts, wchc.texts);
     const wanted = page.filter.toLowerCase();
     const matching = rows.filter(({ session, address, server }) =>
       `${session ?? ''} ${address} ${server}`.toLowerCase().includes(wanted),
@@ -73,7 +73,7 @@ export class Clients {
       this.#ask('dump'),
       this.#ask('wchc'),
     ]);
-    const rows = this.#rows(cons.texts, dump.texts, wchc.texts);
+    const rows = await this.#rows(cons.texts, dump.texts, wchc.texts);
     const of = (found: Map<string, string[]>, isTold: boolean) =>
       isTold ? (found.get(id) ?? []).slice(0, pathsMax).flatMap((path) => this.#below(path)) : null;
     return {
@@ -88,7 +88,7 @@ export class Clients {
   async watchesOf(path: string): Promise<NodeWatchesView> {
     const wchp = await this.#ask('wchp');
     const full = this.#above(path);
-    const kinds = this.#sources.ownServer?.watchKinds().get(full);
+    const kinds = (await this.#sources.ownServer?.watchKinds())?.get(full);
     const sessions = wchp.texts.length === 0 ? null : (groupsIn(wchp.texts).get(full) ?? []);
     return {
       path,
@@ -113,7 +113,7 @@ export class Clients {
     for (const sessions of byPath.values()) {
       for (const id of sessions) bySession.set(id, (bySession.get(id) ?? 0) + 1);
     }
-    const kinds = this.#sources.ownServer?.watchKinds();
+    const kinds = await this.#sources.ownServer?.watchKinds();
     const sums = wchs.texts.map(({ text }) => ({
       connections: numberIn(/(\d+) connections watching/, text),
       paths: numberIn(/watching (\d+) paths/, text),
@@ -158,12 +158,12 @@ export class Clients {
     return path.startsWith(`${chroot}/`) ? [path.slice(chroot.length)] : [];
   }
 
-  #rows(cons: Texts, dump: Texts, wchc: Texts): ClientRow[] {
+  async #rows(cons: Texts, dump: Texts, wchc: Texts): Promise<ClientRow[]> {
     const ephemerals = ephemeralsIn(dump);
     const watches = groupsIn(wchc);
     const { sessionId } = this.#sources.client;
     const own = sessionId === undefined ? null : hex(sessionId);
-    const left = this.#sources.ownServer?.expiries();
+    const left = await this.#sources.ownServer?.expiries();
     const nowMs = Date.now();
     return cons.flatMap(({ server, text }) =>
       linesOf(text).flatMap((line) => {

@@ -273,7 +273,7 @@ export class Desk {
     return said;
   }
 
-  expire(session: string, who: string): Record<string, never> {
+  async expire(session: string, who: string): Promise<Record<string, never>> {
     const { ownServer } = this.sources;
     if (ownServer === undefined) {
       throw new ConsoleError('UNSUPPORTED', 'only a server of our own can end a session');
@@ -282,7 +282,7 @@ export class Desk {
     if (id === this.sources.client.sessionId) {
       throw new ConsoleError('CONFLICT', 'that is the session of this console');
     }
-    const ok = ownServer.expire(id);
+    const ok = await ownServer.expire(id);
     const nothing = { count: 1, before: null, after: null, undo: 'no' } as const;
     this.audit.add({ action: 'expire', path: hex(id), who, ok, note: null, ...nothing });
     if (!ok) throw new ConsoleError('NOT_FOUND', 'there is no such session');

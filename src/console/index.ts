@@ -1,6 +1,7 @@
 export { ConsoleError, type ConsoleErrorCode } from './console-error.ts';
 export type { JournalLine } from './journal.ts';
 export type { OpTimes, OpTimesSeen } from './op-times.ts';
+export { ProcessReadings } from './process-readings.ts';
 export type {
   ConsoleSources,
   ContextSources,

@@ -31,7 +31,7 @@ test('counters become rates, and one that went back makes a gap instead of a num
   }
   metrics.close();
 
-  const rates = metrics.view('1m').points.map(({ values }) => values.received);
+  const rates = (await metrics.view('1m')).points.map(({ values }) => values.received);
   expect(rates).toEqual([undefined, 100, undefined, 50]);
 });
 
@@ -44,9 +44,9 @@ test('rings keep what they are for, and no more', async () => {
   }
   metrics.close();
 
-  expect(metrics.view('1m').points).toHaveLength(31);
-  expect(metrics.view('15m').points.length).toBeLessThan(35);
-  expect(metrics.view('6h').points.length).toBeLessThan(5);
+  expect((await metrics.view('1m')).points).toHaveLength(31);
+  expect((await metrics.view('15m')).points.length).toBeLessThan(35);
+  expect((await metrics.view('6h')).points.length).toBeLessThan(5);
 });
 
 test('what nobody tells is no series, and a failure is said', async () => {
@@ -61,7 +61,7 @@ test('what nobody tells is no series, and a failure is said', async () => {
   await metrics.look();
   metrics.close();
 
-  const { series, unknown } = metrics.view('1m');
+  const { series, unknown } = await metrics.view('1m');
   expect(series.map(({ name }) => name)).not.toContain('p99');
   expect(unknown).toEqual([
     'latency and throughput by op: only a server of our own, in this process, tells them apart',
@@ -92,7 +92,7 @@ test('our own server tells latency and throughput op by op, over the stretch of 
   }
   metrics.close();
 
-  const minute = metrics.view('1m');
+  const minute = await metrics.view('1m');
   expect(minute.points.at(-1)?.values).toMatchObject({
     'op.getData.rate': 10,
     'op.getData.p50': 0.5,
@@ -100,7 +100,7 @@ test('our own server tells latency and throughput op by op, over the stretch of 
   expect(minute.series.map(({ name }) => name)).toContain('op.getData.p99');
   // The five slow ones came more than a minute ago.
   expect(minute.ops).toMatchObject([{ op: 'getData', p50Ms: 0.5, ratePerS: 10 }]);
-  const [longer] = metrics.view('15m').ops!;
+  const [longer] = (await metrics.view('15m')).ops!;
   expect(longer!.count).toBe(805);
   expect(longer!.p999Ms).toBeGreaterThan(1);
 });
@@ -115,8 +115,10 @@ test('a peak between two points of a coarse ring is not lost', async () => {
   }
   metrics.close();
 
-  expect(metrics.view('15m').points.map(({ values }) => values.p99)).toEqual([1, 90]);
-  expect(metrics.view('1m').points.filter(({ values }) => values.p99 === 90)).toHaveLength(1);
+  expect((await metrics.view('15m')).points.map(({ values }) => values.p99)).toEqual([1, 90]);
+  expect((await metrics.view('1m')).points.filter(({ values }) => values.p99 === 90)).toHaveLength(
+    1,
+  );
 });
 
 test('a server that does not answer for a moment makes a gap, and no peak when it is back', async () => {
@@ -148,7 +150,7 @@ test('a server that does not answer for a moment makes a gap, and no peak when i
   }
   metrics.close();
 
-  const rates = metrics.view('1m').points.map(({ values }) => values.received);
+  const rates = (await metrics.view('1m')).points.map(({ values }) => values.received);
   expect(rates).toEqual([undefined, 10, undefined, 5, undefined, 10]);
 });
 
@@ -164,7 +166,7 @@ test('who does not answer has no answer time', async () => {
   await metrics.look();
   metrics.close();
 
-  expect(metrics.view('1m').points[0]!.values.answer).toBeUndefined();
+  expect((await metrics.view('1m')).points[0]!.values.answer).toBeUndefined();
 });
 
 test('points go on though the clock of the machine was set back, and their rates are true', () => {

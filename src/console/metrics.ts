@@ -8,17 +8,16 @@
  * went back (a restart) makes a gap. Series and points are bounded by the tables here and by the ops.
  */
 
-import { monitorEventLoopDelay, PerformanceObserver } from 'node:perf_hooks';
 import type { Clock, Timer } from '../support/index.ts';
 import type { Feed } from './feed.ts';
 import { type How, MetricRing, type Reading } from './metric-ring.ts';
-import type { ConsoleSources, ServersSeen } from './sources.ts';
+import type { OpTimesSeen } from './op-times.ts';
+import { ProcessReadings } from './process-readings.ts';
+import type { ConsoleSources, OwnServer, ServersSeen } from './sources.ts';
 import type { MetricPoint, MetricSeries, MetricsView, ServerView } from './views.ts';
 
 const watchedMs = 2_000;
 const unwatchedMs = 10_000;
-/** How often the event loop is looked at: that much of each interval is no delay. */
-const loopEveryMs = 10;
 
 // biome-ignore format: a table is read down its columns
 const rings = {
@@ -82,6 +81,19 @@ const ofOps = (op: string): readonly MetricSeries[] =>
         { name: `op.${op}.rate`, label: op, unit: 'perS', panel: 'opThroughput' },
       ];
 
+/** What our own server tells of itself, at one time. */
+interface OwnReadings {
+  readonly values: Readonly<Record<string, number>>;
+  readonly ops: OpTimesSeen;
+  readonly process: Readonly<Record<string, number>> | undefined;
+}
+
+async function readingsOf(own: OwnServer | undefined): Promise<OwnReadings | undefined> {
+  if (own === undefined) return undefined;
+  const [values, ops, process] = await Promise.all([own.values(), own.opTimes(), own.process?.()]);
+  return { values, ops, process };
+}
+
 export class Metrics {
   readonly #sources: ConsoleSources;
   readonly #feed: Feed;
@@ -92,12 +104,7 @@ export class Metrics {
     '15m': new MetricRing(rings['15m']),
     '6h': new MetricRing(rings['6h']),
   };
-  readonly #loop = monitorEventLoopDelay({ resolution: loopEveryMs });
-  readonly #collections = new PerformanceObserver((list) => {
-    for (const { duration } of list.getEntries()) this.#gcMs = Math.max(this.#gcMs, duration);
-  });
-  /** The longest collection of garbage since the last look. */
-  #gcMs = 0;
+  readonly #process = new ProcessReadings();
   #seen: ServersSeen | undefined;
   #looking: Promise<ServersSeen | undefined> | undefined;
   #fault: string | null = null;
@@ -110,8 +117,6 @@ export class Metrics {
     this.#feed = feed;
     this.#clock = clock;
     this.#signal = signal;
-    this.#loop.enable();
-    this.#collections.observe({ entryTypes: ['gc'] });
     this.#later();
   }
 
@@ -123,16 +128,15 @@ export class Metrics {
   close(): void {
     this.#isClosed = true;
     this.#timer?.cancel();
-    this.#loop.disable();
-    this.#collections.disconnect();
+    this.#process.close();
   }
 
-  view(ring: RingName): MetricsView {
+  async view(ring: RingName): Promise<MetricsView> {
+    const seen = await this.#sources.ownServer?.opTimes();
     const { points } = this.#rings[ring];
     const told = new Set(points.flatMap(({ values }) => Object.keys(values)));
     // One line is enough, and what is told by op is of the stretch and not since the start.
     if (told.has('op.fsync.p99')) told.delete('fsyncP99');
-    const seen = this.#sources.ownServer?.opTimes();
     const all: readonly MetricSeries[] = [
       ...(seen?.ops.flatMap(({ op }) => ofOps(op)) ?? []),
       ...ofServers,
@@ -168,15 +172,17 @@ export class Metrics {
   async #lookOnce(): Promise<ServersSeen | undefined> {
     const { lookAtServers } = this.#sources;
     this.#lookedMs = this.#clock.nowMs();
+    let own: OwnReadings | undefined;
     try {
       if (lookAtServers !== undefined) this.#seen = await lookAtServers(this.#signal);
+      own = await readingsOf(this.#sources.ownServer);
       this.#fault = null;
     } catch (error) {
       if (this.#isClosed) return this.#seen;
       this.#fault = `the servers could not be asked: ${(error as Error).message}`;
     }
     if (this.#isClosed) return this.#seen;
-    const point = this.#keep();
+    const point = this.#keep(own);
     if (this.#seen !== undefined) {
       const { servers, findings } = this.#seen;
       const zxid = servers.reduce<bigint | null>((newest, one) => {
@@ -191,17 +197,16 @@ export class Metrics {
   }
 
   /** Gives the point of the finest ring, if one was due. */
-  #keep(): MetricPoint | undefined {
+  #keep(own: OwnReadings | undefined): MetricPoint | undefined {
     const [atMs, nowMs] = [this.#clock.wallMs(), this.#clock.nowMs()];
-    const readings = this.#readings();
-    const ops = this.#sources.ownServer?.opTimes();
+    const readings = this.#readings(own);
     const [finest] = (['1m', '15m', '6h'] as const).map((name) =>
-      this.#rings[name].take(atMs, nowMs, readings, ops),
+      this.#rings[name].take(atMs, nowMs, readings, own?.ops),
     );
     return finest;
   }
 
-  #readings(): Reading[] {
+  #readings(own: OwnReadings | undefined): Reading[] {
     const readings: Reading[] = [];
     const put = (
       { name, isPeak }: MetricSeries & Kept,
@@ -222,23 +227,11 @@ export class Metrics {
       const value = how === 'max' ? Math.max(...told) : told.reduce((a, b) => a + b, 0);
       put(series, how, value, telling.map(({ server }) => server).join(' '));
     }
-    const own = this.#sources.ownServer?.values();
-    for (const series of ofOwn) put(series, series.how, own?.[series.value]);
-    const process = this.#process();
+    for (const series of ofOwn) put(series, series.how, own?.values[series.value]);
+    const mine = this.#process.take();
+    const process: Readonly<Record<string, number>> = own?.process ?? mine;
     for (const series of ofProcess) put(series, 'max', process[series.name]);
     return readings;
-  }
-
-  #process(): Readonly<Record<string, number>> {
-    const values = {
-      loopP99: Math.max(0, this.#loop.percentile(99) / 1e6 - loopEveryMs),
-      loopMax: Math.max(0, this.#loop.max / 1e6 - loopEveryMs),
-      gcMax: this.#gcMs,
-      rss: process.memoryUsage.rss(),
-    };
-    this.#loop.reset();
-    this.#gcMs = 0;
-    return values;
   }
 
   #later(): void {

@@ -51,20 +51,24 @@ export interface ShellLine {
 
 export type Ends = Pick<OffsetSource, 'bounds' | 'offsetForTime'>;
 
-/** A server in this process. */
+type Told<T> = T | Promise<T>;
+
+/** The server that the console belongs to. It may run in another thread. */
 export interface OwnServer {
   /** Names as `mntr` has them, without `zk_`; counters too. */
-  values(): Readonly<Record<string, number>>;
+  values(): Told<Readonly<Record<string, number>>>;
   /** What it has counted so far, by op; `fsync` is what the log took for each batch. */
-  opTimes(): OpTimesSeen;
+  opTimes(): Told<OpTimesSeen>;
+  /** Its thread's readings since the last call; see `ProcessReadings`. Default: those of this thread. */
+  process?(): Told<Readonly<Record<string, number>>>;
   /** Of each session, in how many milliseconds it ends if nothing more is heard of it. */
-  expiries(): ReadonlyMap<bigint, number>;
+  expiries(): Told<ReadonlyMap<bigint, number>>;
   /** Whole paths, and the kinds of watches on each: data, children, persistent, recursive. */
-  watchKinds(): ReadonlyMap<string, readonly string[]>;
+  watchKinds(): Told<ReadonlyMap<string, readonly string[]>>;
   /** Where Prometheus may ask; undefined: nowhere. */
   readonly metricsUrl?: string | undefined;
   /** False: there is no such session. */
-  expire(sessionId: bigint): boolean;
+  expire(sessionId: bigint): Told<boolean>;
 }
 
 /** How a subtree is copied from one session's servers to ours; what is equal already is left alone. */

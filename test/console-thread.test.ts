@@ -1,0 +1,136 @@
+/** The console of a server runs in a thread of its own: what goes wrong in it is not the server's. */
+
+import { once } from 'node:events';
+import { connect as dial } from 'node:net';
+import { expect, test, vi } from 'vitest';
+import type { Context } from '../src/cli/command.ts';
+import { openServerConsole } from '../src/cli/console-server.ts';
+import type { ThreadOptions } from '../src/cli/console-thread.ts';
+import { connect } from '../src/client/index.ts';
+import { startServer } from '../src/server/index.ts';
+import { ManualClock } from '../src/support/index.ts';
+
+const entry = new URL('./console-stuck-worker.ts', import.meta.url);
+
+async function startBoth(thread: Partial<ThreadOptions> = {}) {
+  const server = await startServer({ port: 0, inMemory: true, fourLetterWords: 'ruok' });
+  const said: string[] = [];
+  const context = { environment: {} } as unknown as Context;
+  const console = await openServerConsole(context, server, {
+    port: 0,
+    write: true,
+    say: (sentence) => said.push(sentence),
+    thread: { entry, ...thread },
+  });
+  const client = await connect(server.address);
+  const channel = new BroadcastChannel('console in a test');
+  const origin = `http://127.0.0.1:${console.port}`;
+  return {
+    ...{ server, console, client, said, channel, origin },
+    /** Resolves once the console's thread does nothing any more; gives what lets it go on. */
+    async stand(): Promise<() => void> {
+      const until = new SharedArrayBuffer(4);
+      const standing = new Promise((done) => {
+        channel.onmessage = done;
+      });
+      channel.postMessage({ kind: 'stand', until });
+      await standing;
+      const flag = new Int32Array(until);
+      return () => {
+        Atomics.store(flag, 0, 1);
+        Atomics.notify(flag, 0);
+      };
+    },
+    async [Symbol.asyncDispose]() {
+      channel.close();
+      await console.close();
+      await client.close();
+      await server.close();
+    },
+  };
+}
+
+const eventually = (look: () => Promise<void>) =>
+  vi.waitFor(look, { timeout: 20_000, interval: 50 });
+
+async function ruok(port: number): Promise<string> {
+  const socket = dial(port, '127.0.0.1');
+  socket.end('ruok');
+  const [answer] = await once(socket, 'data');
+  return String(answer);
+}
+
+test('while a page or a shell line keeps the console busy, the server answers its clients', async () => {
+  await using zk = await startBoth();
+  const { origin, server, client } = zk;
+  await client.create('/a', 'one');
+  const { csrf } = (await (await fetch(`${origin}/api/session`)).json()) as { csrf: string };
+  const order: string[] = [];
+
+  const goOn = await zk.stand();
+  const page = fetch(`${origin}/api/node?path=/a`).then((answer) => {
+    order.push('page');
+    return answer.status;
+  });
+  const line = fetch(`${origin}/api/shell`, {
+    method: 'POST',
+    body: JSON.stringify({ line: 'find / a' }),
+    headers: { 'content-type': 'application/json', 'x-drover-token': csrf, origin },
+  }).then((answer) => {
+    order.push('line');
+    return answer.status;
+  });
+  for (let i = 0; i < 100; i++) {
+    expect(await ruok(server.port)).toBe('imok');
+    expect(String((await client.get('/a')).data)).toBe('one');
+  }
+  order.push('clients');
+  goOn();
+
+  expect(await Promise.all([page, line])).toEqual([200, 200]);
+  expect(order[0]).toBe('clients');
+});
+
+test('a console that uses up its memory is started again, and the server never stops', async () => {
+  await using zk = await startBoth({ heapMb: 64 });
+  await zk.client.create('/kept', 'kept');
+
+  zk.channel.postMessage({ kind: 'eat' });
+  await eventually(async () => {
+    const ended = /ended by itself: .*memory.*starting it again/;
+    expect(zk.said).toEqual([expect.stringMatching(ended)]);
+    expect((await fetch(`${zk.origin}/api/session`)).status).toBe(200);
+  });
+
+  expect(String((await zk.client.get('/kept')).data)).toBe('kept');
+  expect(zk.client.state.name).toBe('connected');
+});
+
+test('a console that keeps ending stays off, and says so', async () => {
+  await using zk = await startBoth();
+
+  for (let times = 1; times <= 4; times++) {
+    await eventually(async () =>
+      expect((await fetch(`${zk.origin}/api/session`)).status).toBe(200),
+    );
+    zk.channel.postMessage({ kind: 'throw' });
+    await eventually(async () => expect(zk.said).toHaveLength(times));
+  }
+
+  expect(zk.said[0]).toContain('a bug in a page; starting it again');
+  expect(zk.said[3]).toContain('too often');
+  await expect(fetch(`${zk.origin}/api/session`)).rejects.toThrow();
+  expect(await ruok(zk.server.port)).toBe('imok');
+});
+
+test('a server that closes does not wait for a console that is busy', async () => {
+  const clock = new ManualClock();
+  await using zk = await startBoth({ clock });
+
+  await zk.stand();
+  const closed = zk.console.close();
+  clock.advance(3_000);
+
+  await closed;
+  expect(await ruok(zk.server.port)).toBe('imok');
+});
