@@ -315,15 +315,12 @@ export class Session {
         this.#mayHaveBegun = false;
         throw new Error('refused a new session');
       }
-      this.#isEndConfirmed = true;
-      this.#move({ type: 'refused', cause: new Error(`${host} says that the session is over`) });
+      this.#serverEnded(new Error(`${host} says that the session is over`));
     }
     // ClickHouse Keeper takes nobody back in. One without a quorum proves nothing either way.
     const isOther = identity !== undefined && identity.sessionId !== response.sessionId;
     if (isOther && response.readOnly !== true) {
-      const cause = new Error(`${host} handed out another session in place of ours`);
-      this.#isEndConfirmed = true;
-      this.#move({ type: 'refused', cause });
+      this.#serverEnded(new Error(`${host} handed out another session in place of ours`));
     }
     this.#life.signal.throwIfAborted();
     if (sasl) await this.#authenticate(transport, sasl, patience);
@@ -335,6 +332,12 @@ export class Session {
       throw new Error(`${took}, and the session timeout is ${response.timeOut} ms`);
     }
     this.#welcomed(transport, response, sentMs);
+  }
+
+  /** The server says that the session has ended. That is what a client wants to hear that is closing. */
+  #serverEnded(cause: Error): void {
+    this.#isEndConfirmed = true;
+    this.#move(this.#isClosing ? { type: 'closeAsked' } : { type: 'refused', cause });
   }
 
   async #authenticate(
