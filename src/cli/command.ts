@@ -72,8 +72,8 @@ export interface Command {
   ) => Promise<number>;
 }
 
-/** What a worker thread is started with in place of a command, to run the console of a server. */
-export const consoleWorkerWord = ':console';
+/** What a child process is started with in place of a command, to run the console of a server. */
+export const consoleChildWord = ':console';
 
 /** All commands by name. A command that needs the others, as help does, has it from its context. */
 export type CommandTable = Readonly<Record<string, Command>>;

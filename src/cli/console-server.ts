@@ -3,8 +3,8 @@
  * every four-letter word whatever the whitelist, its counters, a node's history out of its logs, and an end
  * for a session.
  *
- * It runs in a thread of its own (console-thread.ts, console-worker.ts), so that no page and no shell line
- * delays a request to the server. This file has the answers that the server's thread gives it: each is
+ * It runs in a process of its own (console-process.ts, console-child.ts), so that no page and no shell line
+ * delays a request to the server or ends it. This file has the answers that the server gives it: each is
  * short, and what may be long is given in turns with requests.
  */
 
@@ -29,8 +29,8 @@ import {
 import { Pace } from '../support/index.ts';
 import type { Context } from './command.ts';
 import type { Offered } from './console-contexts.ts';
+import { type ProcessOptions, startConsoleProcess } from './console-process.ts';
 import { serverView } from './console-sources.ts';
-import { startConsoleThread, type ThreadOptions } from './console-thread.ts';
 import { findingsOf } from './doctor.ts';
 import { rowFrom } from './server-facts.ts';
 import { quorumOf } from './status.ts';
@@ -46,18 +46,18 @@ export interface ServerConsoleOptions {
   readonly metricsUrl?: string | undefined;
   readonly say: (sentence: string) => void;
   /** For tests. */
-  readonly thread?: Partial<ThreadOptions>;
+  readonly child?: Partial<ProcessOptions>;
 }
 
 export async function openServerConsole(
   context: Context,
   server: RunningServer,
-  { port, write, contexts, pageFolder, metricsUrl, say, thread }: ServerConsoleOptions,
+  { port, write, contexts, pageFolder, metricsUrl, say, child }: ServerConsoleOptions,
 ): Promise<RunningConsole> {
   const readings = new ProcessReadings();
   const { storage } = server.facts;
   try {
-    const running = await startConsoleThread({
+    const running = await startConsoleProcess({
       start: {
         ...{ port, write, contexts, pageFolder, metricsUrl },
         server: server.address,
@@ -67,7 +67,7 @@ export async function openServerConsole(
       },
       answers: answersOf(server, readings),
       say,
-      ...thread,
+      ...child,
     });
     const close = async () => {
       await running.close();
@@ -80,7 +80,7 @@ export async function openServerConsole(
   }
 }
 
-/** What the console's thread may ask of the server's. */
+/** What the console may ask of the server. */
 function answersOf(server: RunningServer, readings: ProcessReadings) {
   const { engine, facts } = server;
   return {

@@ -1,8 +1,7 @@
 /** The `drover` command: argv in, an exit code out. */
 
 import { isatty } from 'node:tty';
-import { isMainThread } from 'node:worker_threads';
-import { consoleWorkerWord, findCommand } from './command.ts';
+import { consoleChildWord, findCommand } from './command.ts';
 import { commands } from './commands.ts';
 import { exitCodes } from './exit-codes.ts';
 import { dieOf } from './last-resort.ts';
@@ -134,11 +133,10 @@ process.stdout.on('error', ({ code }: NodeJS.ErrnoException) => {
 
 // Without an await at the top: the build makes CommonJS of this, which Node loads sooner.
 const argv = process.argv.slice(2);
-if (argv[0] === consoleWorkerWord && !isMainThread) {
-  // What goes wrong in it is told by the thread that started it.
-  void import('./console-worker.ts').then(({ consoleWorker }) => consoleWorker());
+process.on('uncaughtException', dieOf); // and promises that nobody waits for
+if (argv[0] === consoleChildWord && process.send !== undefined) {
+  void import('./console-child.ts').then(({ consoleChild }) => consoleChild());
 } else {
-  process.on('uncaughtException', dieOf); // and promises that nobody waits for
   void run(argv).then((code) => {
     process.exitCode = outputFailure === undefined ? code : exitCodes.output;
   }, dieOf);

@@ -1,6 +1,6 @@
 /**
- * How a process is doing: the delay of its event loop, its collections of garbage and its memory. A thread
- * measures its own loop, so the server's thread measures for a console that runs in another.
+ * How a process is doing: the delay of its event loop, its collections of garbage and its memory. A process
+ * measures itself, so the server measures for a console that runs in another.
  */
 
 import { monitorEventLoopDelay, PerformanceObserver } from 'node:perf_hooks';

@@ -53,13 +53,13 @@ export type Ends = Pick<OffsetSource, 'bounds' | 'offsetForTime'>;
 
 type Told<T> = T | Promise<T>;
 
-/** The server that the console belongs to. It may run in another thread. */
+/** The server that the console belongs to. It may run in another process. */
 export interface OwnServer {
   /** Names as `mntr` has them, without `zk_`; counters too. */
   values(): Told<Readonly<Record<string, number>>>;
   /** What it has counted so far, by op; `fsync` is what the log took for each batch. */
   opTimes(): Told<OpTimesSeen>;
-  /** Its thread's readings since the last call; see `ProcessReadings`. Default: those of this thread. */
+  /** Its readings since the last call; see `ProcessReadings`. Default: those of this process. */
   process?(): Told<Readonly<Record<string, number>>>;
   /** Of each session, in how many milliseconds it ends if nothing more is heard of it. */
   expiries(): Told<ReadonlyMap<bigint, number>>;

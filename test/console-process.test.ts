@@ -1,48 +1,35 @@
-/** The console of a server runs in a thread of its own: what goes wrong in it is not the server's. */
+/** The console of a server runs in a process of its own: what goes wrong in it is not the server's. */
 
 import { once } from 'node:events';
 import { connect as dial } from 'node:net';
 import { expect, test, vi } from 'vitest';
 import type { Context } from '../src/cli/command.ts';
+import type { ProcessOptions } from '../src/cli/console-process.ts';
 import { openServerConsole } from '../src/cli/console-server.ts';
-import type { ThreadOptions } from '../src/cli/console-thread.ts';
 import { connect } from '../src/client/index.ts';
 import { startServer } from '../src/server/index.ts';
 import { ManualClock } from '../src/support/index.ts';
 
-const entry = new URL('./console-stuck-worker.ts', import.meta.url);
+const entry = new URL('./console-faulty-child.ts', import.meta.url);
 
-async function startBoth(thread: Partial<ThreadOptions> = {}) {
+async function startBoth(child: Partial<ProcessOptions> = {}) {
   const server = await startServer({ port: 0, inMemory: true, fourLetterWords: 'ruok' });
   const said: string[] = [];
+  const pids: number[] = [];
   const context = { environment: {} } as unknown as Context;
   const console = await openServerConsole(context, server, {
     port: 0,
     write: true,
     say: (sentence) => said.push(sentence),
-    thread: { entry, ...thread },
+    child: { entry, onStart: (pid) => pids.push(pid), ...child },
   });
   const client = await connect(server.address);
-  const channel = new BroadcastChannel('console in a test');
   const origin = `http://127.0.0.1:${console.port}`;
   return {
-    ...{ server, console, client, said, channel, origin },
-    /** Resolves once the console's thread does nothing any more; gives what lets it go on. */
-    async stand(): Promise<() => void> {
-      const until = new SharedArrayBuffer(4);
-      const standing = new Promise((done) => {
-        channel.onmessage = done;
-      });
-      channel.postMessage({ kind: 'stand', until });
-      await standing;
-      const flag = new Int32Array(until);
-      return () => {
-        Atomics.store(flag, 0, 1);
-        Atomics.notify(flag, 0);
-      };
-    },
+    ...{ server, console, client, said, origin },
+    /** To the console's process. */
+    signal: (signal: NodeJS.Signals) => process.kill(pids.at(-1)!, signal),
     async [Symbol.asyncDispose]() {
-      channel.close();
       await console.close();
       await client.close();
       await server.close();
@@ -67,7 +54,7 @@ test('while a page or a shell line keeps the console busy, the server answers it
   const { csrf } = (await (await fetch(`${origin}/api/session`)).json()) as { csrf: string };
   const order: string[] = [];
 
-  const goOn = await zk.stand();
+  zk.signal('SIGSTOP');
   const page = fetch(`${origin}/api/node?path=/a`).then((answer) => {
     order.push('page');
     return answer.status;
@@ -85,7 +72,7 @@ test('while a page or a shell line keeps the console busy, the server answers it
     expect(String((await client.get('/a')).data)).toBe('one');
   }
   order.push('clients');
-  goOn();
+  zk.signal('SIGCONT');
 
   expect(await Promise.all([page, line])).toEqual([200, 200]);
   expect(order[0]).toBe('clients');
@@ -95,7 +82,7 @@ test('a console that uses up its memory is started again, and the server never s
   await using zk = await startBoth({ heapMb: 64 });
   await zk.client.create('/kept', 'kept');
 
-  zk.channel.postMessage({ kind: 'eat' });
+  zk.signal('SIGWINCH');
   await eventually(async () => {
     const ended = /ended by itself: .*memory.*starting it again/;
     expect(zk.said).toEqual([expect.stringMatching(ended)]);
@@ -113,7 +100,7 @@ test('a console that keeps ending stays off, and says so', async () => {
     await eventually(async () =>
       expect((await fetch(`${zk.origin}/api/session`)).status).toBe(200),
     );
-    zk.channel.postMessage({ kind: 'throw' });
+    zk.signal('SIGUSR2');
     await eventually(async () => expect(zk.said).toHaveLength(times));
   }
 
@@ -127,7 +114,7 @@ test('a server that closes does not wait for a console that is busy', async () =
   const clock = new ManualClock();
   await using zk = await startBoth({ clock });
 
-  await zk.stand();
+  zk.signal('SIGSTOP');
   const closed = zk.console.close();
   clock.advance(3_000);
 

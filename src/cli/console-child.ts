@@ -1,15 +1,14 @@
 /**
- * The console of a server, inside its worker thread: a session of its own to the server, as every client
- * has one, and questions to the server's thread for what no client can ask.
+ * The console of a server, inside its own process: a session of its own to the server, as every client has
+ * one, and questions to the server's process for what no client can ask. It ends with the server.
  */
 
-import { parentPort, workerData } from 'node:worker_threads';
 import type { ConsoleOptions, OwnServer } from '../console/index.ts';
 import { commands } from './commands.ts';
 import { openConsole } from './console.ts';
 import { historyOf } from './console-history.ts';
+import type { ConsoleStart, FromChild, ToChild } from './console-process.ts';
 import type { Answers } from './console-server.ts';
-import type { ConsoleStart, FromWorker, ToWorker } from './console-thread.ts';
 import { CommandError, exitCodes } from './exit-codes.ts';
 import { lineHistory } from './line-history.ts';
 import { targetOf } from './target.ts';
@@ -18,11 +17,11 @@ type Asked<K extends keyof Answers> = Promise<Awaited<ReturnType<Answers[K]>>>;
 
 /** Questions that wait for their answers. */
 class Questions {
-  readonly #post: (message: FromWorker) => void;
+  readonly #post: (message: FromChild) => void;
   readonly #open = new Map<number, { resolve(value: unknown): void; reject(error: Error): void }>();
   #id = 0;
 
-  constructor(post: (message: FromWorker) => void) {
+  constructor(post: (message: FromChild) => void) {
     this.#post = post;
   }
 
@@ -33,7 +32,7 @@ class Questions {
     return answer as Asked<K>;
   }
 
-  answered(message: Exclude<ToWorker, { kind: 'close' }>): void {
+  answered(message: Extract<ToChild, { id: number }>): void {
     const asked = this.#open.get(message.id);
     this.#open.delete(message.id);
     if (message.kind === 'answer') asked?.resolve(message.value);
@@ -41,24 +40,42 @@ class Questions {
   }
 }
 
-export async function consoleWorker(): Promise<void> {
-  const port = parentPort!;
-  const post = (message: FromWorker) => port.postMessage(message);
+export function consoleChild(): void {
+  const post = (message: FromChild) => {
+    if (process.connected) process.send?.(message);
+  };
   const say = (sentence: string) => post({ kind: 'say', sentence });
   const questions = new Questions(post);
   let close = async (): Promise<void> => {};
-  port.on('message', (message: ToWorker) => {
-    if (message.kind === 'close') void close().finally(() => process.exit(0));
+  process.on('message', (message: ToChild) => {
+    if (message.kind === 'start') {
+      void begin(message.start, questions, say, post).then((closeIt) => {
+        close = closeIt;
+      });
+    } else if (message.kind === 'close') void close().finally(() => process.exit(0));
     else questions.answered(message);
   });
+  process.on('disconnect', () => process.exit(0)); // the server is gone
+  // A signal to the whole group, as of Ctrl-C, is for the server, which closes the console.
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {});
+}
+
+/** Gives what closes it. */
+async function begin(
+  start: ConsoleStart,
+  questions: Questions,
+  say: (sentence: string) => void,
+  post: (message: FromChild) => void,
+): Promise<() => Promise<void>> {
   try {
-    const { facts, close: closeIt } = await opened(workerData as ConsoleStart, questions, say);
-    close = closeIt;
+    const { facts, close } = await opened(start, questions, say);
     post({ kind: 'ready', facts });
+    return close;
   } catch (error) {
     const exitCode = error instanceof CommandError ? error.exitCode : exitCodes.bug;
     post({ kind: 'failed', exitCode, message: (error as Error).message });
-    port.close();
+    process.disconnect();
+    return async () => {};
   }
 }
 

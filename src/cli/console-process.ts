@@ -1,21 +1,22 @@
 /**
- * Runs the console of a server in a worker thread, and starts it again when it ends by itself.
+ * Runs the console of a server in a process of its own, and starts it again when it ends by itself.
  *
- * In: what the worker starts with, and the answers that the server's thread gives. Out: a running console.
- * The worker has a bound on its heap: what uses it up ends the worker, and never the server. A console that
- * keeps ending stays off after a few tries, and says so.
+ * In: what the child starts with, and the answers that the server gives. Out: a running console. The child
+ * has a bound on its heap. What uses it up ends the child alone; in a worker thread, one large allocation
+ * would end the server too. A console that keeps ending stays off after a few tries, and says so.
  */
 
-import { Worker } from 'node:worker_threads';
+import { type ChildProcess, fork } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
 import type { RunningConsole } from '../console/index.ts';
 import { type Clock, systemClock } from '../support/index.ts';
-import { type Context, consoleWorkerWord } from './command.ts';
+import { type Context, consoleChildWord } from './command.ts';
 import type { Offered } from './console-contexts.ts';
 import type { Folders } from './console-history.ts';
 import type { Answers } from './console-server.ts';
 import { CommandError, exitCodes } from './exit-codes.ts';
 
-/** What the worker is given: data alone. */
+/** What the child is given: data alone. */
 export interface ConsoleStart {
   readonly server: string;
   readonly port: number;
@@ -30,7 +31,7 @@ export interface ConsoleStart {
   readonly startedMs: number;
 }
 
-export type FromWorker =
+export type FromChild =
   | { readonly kind: 'ready'; readonly facts: ConsoleFacts }
   | { readonly kind: 'failed'; readonly exitCode: number; readonly message: string }
   | { readonly kind: 'say'; readonly sentence: string }
@@ -41,48 +42,51 @@ export type FromWorker =
       readonly given: readonly unknown[];
     };
 
-export type ToWorker =
+export type ToChild =
+  | { readonly kind: 'start'; readonly start: ConsoleStart }
   | { readonly kind: 'answer'; readonly id: number; readonly value: unknown }
   | { readonly kind: 'refusal'; readonly id: number; readonly message: string }
   | { readonly kind: 'close' };
 
 type ConsoleFacts = Pick<RunningConsole, 'url' | 'host' | 'port' | 'isPageBuilt'>;
 
-export interface ThreadOptions {
+export interface ProcessOptions {
   readonly start: ConsoleStart;
   readonly answers: Answers;
   readonly say: (sentence: string) => void;
-  /** The heap of the worker, in MB. @default 1024 */
+  /** The heap of the child, in MB. @default 1024 */
   readonly heapMb?: number;
-  /** What it runs, when it runs from source: for tests. */
+  /** What it runs. For tests. @default the command itself */
   readonly entry?: URL;
   readonly clock?: Clock;
+  /** For tests. */
+  readonly onStart?: (pid: number) => void;
 }
 
 const heapMbUsual = 1_024;
 /** A console that ends by itself more often than this is not started again. */
 const restartsMax = 3;
 const restartsWithinMs = 10 * 60_000;
-/** A worker that does not end by then is ended: a page may keep its thread busy. */
+/** A child that does not end by then is killed: a page may keep it busy. */
 const closeMs = 3_000;
 
-export async function startConsoleThread(options: ThreadOptions): Promise<RunningConsole> {
-  const thread = new ConsoleThread(options);
-  const facts = await thread.begin(options.start.port);
-  const close = () => thread.close();
+export async function startConsoleProcess(options: ProcessOptions): Promise<RunningConsole> {
+  const child = new ConsoleProcess(options);
+  const facts = await child.begin(options.start.port);
+  const close = () => child.close();
   return { ...facts, close, [Symbol.asyncDispose]: close };
 }
 
-class ConsoleThread {
-  readonly #options: ThreadOptions;
+class ConsoleProcess {
+  readonly #options: ProcessOptions;
   readonly #clock: Clock;
   /** When it was started again. */
   #restartsMs: number[] = [];
-  #worker: Worker | undefined;
+  #child: ChildProcess | undefined;
   #exited: Promise<void> = Promise.resolve();
   #isClosing = false;
 
-  constructor(options: ThreadOptions) {
+  constructor(options: ProcessOptions) {
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
   }
@@ -91,32 +95,38 @@ class ConsoleThread {
   begin(port: number): Promise<ConsoleFacts> {
     const { start, heapMb = heapMbUsual } = this.#options;
     const isSource = import.meta.url.endsWith('.ts');
-    const { entry = new URL('./main.ts', import.meta.url) } = this.#options;
-    const file = isSource ? '../../scripts/source-worker.mjs' : './drover.js';
-    const worker = new Worker(new URL(file, import.meta.url), {
-      argv: [consoleWorkerWord, ...(isSource ? [entry.href] : [])],
-      workerData: { ...start, port },
-      resourceLimits: { maxOldGenerationSizeMb: heapMb },
+    const own = new URL(isSource ? './main.ts' : './drover.js', import.meta.url);
+    const child = fork(fileURLToPath(this.#options.entry ?? own), [consoleChildWord], {
+      execArgv: [`--max-old-space-size=${heapMb}`, ...(isSource ? ['--import', 'tsx'] : [])],
+      serialization: 'advanced', // session ids are bigints
+      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
     });
-    this.#worker = worker;
+    this.#child = child;
+    if (child.pid !== undefined) this.#options.onStart?.(child.pid);
+    child.send({ kind: 'start', start: { ...start, port } } satisfies ToChild);
     return new Promise((resolve, reject) => {
       let facts: ConsoleFacts | undefined;
       let why: Error | undefined;
-      worker.on('message', (message: FromWorker) => {
+      // Of a stack, and of V8's report when the heap is used up, the line that names the error.
+      child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+        const [line] = /^.*(?:Error|ERROR|drover): .+$/m.exec(text) ?? [];
+        if (line !== undefined) why ??= new Error(line);
+      });
+      child.on('message', (message: FromChild) => {
         if (message.kind === 'ready') {
           facts = message.facts;
           resolve(facts);
         } else if (message.kind === 'failed') why = errorOf(message);
         else if (message.kind === 'say') this.#options.say(message.sentence);
-        else void this.#answer(worker, message);
+        else void this.#answer(child, message);
       });
-      worker.on('error', (error) => {
+      child.on('error', (error) => {
         why = error;
       });
       this.#exited = new Promise((done) => {
-        worker.on('exit', (code) => {
+        child.on('close', (code, signal) => {
           done();
-          const error = why ?? new Error(`it ended with ${code}`);
+          const error = why ?? new Error(`it ended with ${signal ?? code}`);
           reject(error);
           if (facts !== undefined) this.#ended(facts.port, error);
         });
@@ -126,22 +136,20 @@ class ConsoleThread {
 
   async close(): Promise<void> {
     this.#isClosing = true;
-    const worker = this.#worker;
-    worker?.postMessage({ kind: 'close' } satisfies ToWorker);
-    const late = this.#clock.after(closeMs, () => void worker?.terminate());
+    const child = this.#child;
+    if (child !== undefined) tell(child, { kind: 'close' });
+    const late = this.#clock.after(closeMs, () => child?.kill('SIGKILL'));
     await this.#exited;
     late.cancel();
   }
 
-  async #answer(worker: Worker, { id, what, given }: FromWorker & { kind: 'ask' }): Promise<void> {
+  async #answer(child: ChildProcess, { id, what, given }: FromChild & { kind: 'ask' }) {
     const answer = this.#options.answers[what] as (...given: readonly unknown[]) => unknown;
-    let message: ToWorker;
     try {
-      message = { kind: 'answer', id, value: await answer(...given) };
+      tell(child, { kind: 'answer', id, value: await answer(...given) });
     } catch (error) {
-      message = { kind: 'refusal', id, message: (error as Error).message };
+      tell(child, { kind: 'refusal', id, message: (error as Error).message });
     }
-    worker.postMessage(message);
   }
 
   #ended(port: number, error: Error): void {
@@ -161,7 +169,12 @@ class ConsoleThread {
   }
 }
 
-function errorOf({ exitCode, message }: FromWorker & { kind: 'failed' }): Error {
+/** A child that has just ended hears nothing more. */
+function tell(child: ChildProcess, message: ToChild): void {
+  if (child.connected) child.send(message, () => {});
+}
+
+function errorOf({ exitCode, message }: FromChild & { kind: 'failed' }): Error {
   const found = Object.entries(exitCodes).find(([, code]) => code === exitCode);
   const kind = found?.[0] as keyof typeof exitCodes | undefined;
   return kind === undefined ? new Error(message) : new CommandError(kind, message);
