@@ -1,7 +1,9 @@
 /** The console of a server runs in a process of its own: what goes wrong in it is not the server's. */
 
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { connect as dial } from 'node:net';
+import { join } from 'node:path';
 import { expect, test, vi } from 'vitest';
 import type { Context } from '../src/cli/command.ts';
 import type { ProcessOptions } from '../src/cli/console-process.ts';
@@ -120,4 +122,23 @@ test('a server that closes does not wait for a console that is busy', async () =
 
   await closed;
   expect(await ruok(zk.server.port)).toBe('imok');
+});
+
+test('the console ends with its server, also when that is killed', {
+  timeout: 60_000,
+}, async () => {
+  const main = join(import.meta.dirname, '../src/cli/main.ts');
+  const args = ['--import', import.meta.resolve('tsx'), main, 'serve', '--in-memory', '--json'];
+  const server = spawn(process.execPath, [...args, '--port', '0', '--console-port', '0'], {
+    env: { PATH: process.env.PATH! },
+    stdio: ['ignore', 'pipe', 'ignore'],
+  });
+  const [line] = await once(server.stdout!, 'data');
+  const { consolePort } = JSON.parse(String(line)) as { consolePort: number };
+  const look = () => fetch(`http://127.0.0.1:${consolePort}/api/session`);
+  expect((await look()).status).toBe(200);
+
+  server.kill('SIGKILL');
+
+  await eventually(async () => expect(look()).rejects.toThrow());
 });

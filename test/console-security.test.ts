@@ -14,7 +14,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { request } from 'node:http';
-import { connect as connectTo } from 'node:net';
+import { type AddressInfo, connect as connectTo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
@@ -461,6 +461,34 @@ describe('fewer rights', () => {
 });
 
 describe('hostile nodes', () => {
+  test('a broker that stands in ZooKeeper is connected to only when that was asked for', async () => {
+    const said = async (brokers?: 'registered') => {
+      await using other = await startConsoleInTest({}, brokers === undefined ? {} : { brokers });
+      const listening = createServer().listen(0, '127.0.0.1');
+      await once(listening, 'listening');
+      let connections = 0;
+      const dialled = new Promise<void>((done) => {
+        listening.on('connection', (socket) => {
+          connections += 1;
+          socket.destroy();
+          done();
+        });
+      });
+      const { port } = listening.address() as AddressInfo;
+      const endpoints = [`PLAINTEXT://127.0.0.1:${port}`];
+      const broker = JSON.stringify({ version: 3, host: '127.0.0.1', port, endpoints });
+      await other.client.create('/brokers/ids/1', broker, { parents: true });
+      await other.client.create('/consumers/g/offsets/t/0', '1', { parents: true });
+      const { text } = await other.get('/api/groups');
+      if (brokers !== undefined) await dialled;
+      listening.close();
+      return [connections > 0, /brokers are not asked/.test(text)];
+    };
+
+    expect(await said('registered')).toEqual([true, false]);
+    expect(await said()).toEqual([false, true]);
+  });
+
   const hostile = [
     '<script>alert(1)<',
     '<img src=x onerror=alert(1)>',

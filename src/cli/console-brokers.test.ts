@@ -57,7 +57,7 @@ test('the brokers that stand in ZooKeeper are asked, once somebody wants to know
 
 // biome-ignore format: a table is read down its columns
 test.each([
-  ['nobody is to be asked',   'none',       null,                    /--brokers none/],
+  ['nobody is to be asked',   'none',       null,                    /brokers are not asked.*--brokers registered/],
   ['no broker lives',         'registered', null,                    /no broker lives in ZooKeeper/],
   ['brokers want TLS',        'registered', 'SSL://kafka.test:9093', /without TLS and SASL/],
 ] as const)('it is said why lag is unknown when %s', async (_, brokers, endpoint, why) => {
@@ -118,7 +118,8 @@ test('brokers that fell silent are looked for anew, and not more often than is g
 });
 
 test('--brokers says who is asked', () => {
-  expect(askedBrokers(undefined)).toBe('registered');
+  expect(askedBrokers(undefined)).toBe('none');
+  expect(askedBrokers('registered')).toBe('registered');
   expect(askedBrokers('none')).toBe('none');
   expect(askedBrokers('a:1, [::1]:2')).toEqual(['a:1', '[::1]:2']);
   expect(() => askedBrokers('a')).toThrow('--brokers: host:port,host:port is wanted, not "a"');

@@ -19,14 +19,19 @@ import {
 import { type Clock, systemClock } from '../support/index.ts';
 import { givenAddresses, plainAddresses, sentenceOf } from './kafka-lag.ts';
 
-/** Those that stand in ZooKeeper, nobody, or these. */
+/**
+ * Those that stand in ZooKeeper, nobody, or these. A client that may write `/brokers/ids/1` chooses a
+ * host and a port, so the console connects to those in ZooKeeper only when it was told to.
+ */
 export type AskedBrokers = 'registered' | 'none' | readonly string[];
 
 export function askedBrokers(given: unknown): AskedBrokers {
-  if (given === undefined) return 'registered';
-  return given === 'none' ? 'none' : givenAddresses(String(given));
+  if (given === undefined || given === 'none') return 'none';
+  return given === 'registered' ? 'registered' : givenAddresses(String(given));
 }
 
+const notAsked =
+  'brokers are not asked for the ends of partitions; start with --brokers registered (drover serve: --console-brokers registered) to ask those in ZooKeeper, or name them';
 /** A broker that does not answer is not asked again sooner. */
 const againMs = 10_000;
 const timeoutMs = 3_000;
@@ -86,7 +91,7 @@ export class BrokerEnds {
     const state = this.#state;
     if (this.#isClosed || state.name !== 'closed') return;
     if (this.#brokers === 'none') {
-      this.#fail('brokers are not asked (--brokers none), so the ends of partitions are not known');
+      this.#fail(notAsked);
       return;
     }
     if (this.#clock.nowMs() - state.sinceMs < againMs) return;

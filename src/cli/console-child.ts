@@ -80,7 +80,8 @@ async function begin(
 }
 
 async function opened(start: ConsoleStart, questions: Questions, say: (sentence: string) => void) {
-  const { write, pageFolder, metricsUrl, folders, environment, contexts, startedMs } = start;
+  const { write, pageFolder, metricsUrl, folders, environment, contexts, brokers, startedMs } =
+    start;
   // Who we are, from DROVER_AUTH and its like; where to, is known.
   const { DROVER_AUTH, DROVER_CONSOLE_TOKEN: token } = environment;
   const target = await targetOf({ server: start.server }, { DROVER_AUTH });
@@ -111,7 +112,7 @@ async function opened(start: ConsoleStart, questions: Questions, say: (sentence:
     ...(demo !== undefined && { demo: () => demo.begin() }),
   };
   const running = await openConsole({
-    ...{ target, commands, environment, say, contexts },
+    ...{ target, commands, environment, say, contexts, brokers },
     ...(folders === undefined && { journalSinceMs: startedMs }),
     ...(demo !== undefined && { demoEnds: () => demo.ends }),
     portFlag: '--console-port',

@@ -11,6 +11,7 @@ import { fileURLToPath } from 'node:url';
 import type { RunningConsole } from '../console/index.ts';
 import { type Clock, systemClock } from '../support/index.ts';
 import { type Context, consoleChildWord } from './command.ts';
+import type { AskedBrokers } from './console-brokers.ts';
 import type { Offered } from './console-contexts.ts';
 import type { Folders } from './console-history.ts';
 import type { Answers } from './console-server.ts';
@@ -23,6 +24,7 @@ export interface ConsoleStart {
   readonly write: boolean;
   readonly environment: Context['environment'];
   readonly contexts: Offered | undefined;
+  readonly brokers: AskedBrokers | undefined;
   readonly pageFolder: string | undefined;
   readonly metricsUrl: string | undefined;
   /** Where its logs are; undefined: it keeps none. */

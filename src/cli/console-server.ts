@@ -28,6 +28,7 @@ import {
 } from '../server/index.ts';
 import { Pace } from '../support/index.ts';
 import type { Context } from './command.ts';
+import type { AskedBrokers } from './console-brokers.ts';
 import type { Offered } from './console-contexts.ts';
 import { type ProcessOptions, startConsoleProcess } from './console-process.ts';
 import { serverView } from './console-sources.ts';
@@ -40,6 +41,8 @@ export interface ServerConsoleOptions {
   readonly write: boolean;
   /** Saved contexts that the page may switch to; undefined: none. */
   readonly contexts?: Offered | undefined;
+  /** Brokers that are asked for the ends of partitions. @default none */
+  readonly brokers?: AskedBrokers;
   /** Where the built page is, if not where it is built. */
   readonly pageFolder?: string;
   /** Where its metrics are to be had, if anywhere. */
@@ -52,14 +55,14 @@ export interface ServerConsoleOptions {
 export async function openServerConsole(
   context: Context,
   server: RunningServer,
-  { port, write, contexts, pageFolder, metricsUrl, say, child }: ServerConsoleOptions,
+  { port, write, contexts, brokers, pageFolder, metricsUrl, say, child }: ServerConsoleOptions,
 ): Promise<RunningConsole> {
   const readings = new ProcessReadings();
   const { storage } = server.facts;
   try {
     const running = await startConsoleProcess({
       start: {
-        ...{ port, write, contexts, pageFolder, metricsUrl },
+        ...{ port, write, contexts, brokers, pageFolder, metricsUrl },
         server: server.address,
         environment: { ...context.environment },
         folders: storage && { dataDir: storage.dataDir, dataLogDir: storage.dataLogDir },

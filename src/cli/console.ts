@@ -115,7 +115,11 @@ export async function openConsole(open: OpenConsole): Promise<RunningConsole> {
     const running = await startConsole({
       ...own.sources,
       ...(contexts !== undefined && {
-        contexts: contextSources(contexts, environment, async (other) => openSources(open, other)),
+        contexts: contextSources(contexts, environment, async (other) => {
+          // Addresses belong to one cluster; a consent to ask those in ZooKeeper is for all.
+          const { brokers } = open;
+          return openSources(open, other, brokers === 'registered' ? { brokers } : {});
+        }),
       }),
       // Paths and messages come from strangers, and a terminal shows them.
       onAudit: (entry, context) => say(escaped(auditLine(entry, context))),
@@ -140,7 +144,7 @@ function openSources(
   target: Target,
   only: Pick<OpenConsole, 'brokers' | 'demoEnds' | 'adminPorts' | 'journalSinceMs'> = {},
 ): { readonly sources: ConsoleSources; close(): Promise<void> } {
-  const { brokers = 'registered', demoEnds, adminPorts, journalSinceMs } = only;
+  const { brokers = 'none', demoEnds, adminPorts, journalSinceMs } = only;
   // Who waits for ever for a server that is away would have his change made when it is back, days later.
   const client = new Client(target.servers, { requestTimeoutMs, ...target.client, renew: true });
   const shell = new ConsoleShell(commands, target, environment);

@@ -214,12 +214,14 @@ async function consoleOf(
   if (port === undefined) return undefined;
   const { openServerConsole } = await import('./console-server.ts');
   const { offeredContexts } = await import('./console-contexts.ts');
+  const { askedBrokers } = await import('./console-brokers.ts');
   return openServerConsole(context, server, {
     port,
     write: flags.consoleWrite === true,
     metricsUrl,
     // Whoever reaches the port would act with the user's passwords: only where that was asked for.
     contexts: offeredContexts(flags.consoleContexts, false),
+    brokers: askedBrokers(flags.consoleBrokers),
     say: tell,
   });
 }

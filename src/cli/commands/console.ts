@@ -16,7 +16,7 @@ export const consoleCommands: Readonly<Record<string, Command>> = {
       { flags: '--token-file <file>',    about: 'the same, from a file', value: 'file' },
       { flags: '--allow-host <name>',    about: 'a name by which the console may be called, as behind a proxy', many: true },
       { flags: '--contexts <names>',     about: 'saved contexts that the page may switch to: all, none, or names with commas; all on this machine alone, none beyond it' },
-      { flags: '--brokers <hosts>',      about: 'brokers of Kafka to ask for the ends of partitions, host:port,…; those in ZooKeeper unless named, and none asks nobody' },
+      { flags: '--brokers <hosts>',      about: 'brokers of Kafka to ask for the ends of partitions: host:port,…, or registered for those in ZooKeeper, whose addresses any client that may write there chooses; none are asked by default' },
       { flags: '--admin-port <port>',    about: 'asks the AdminServers of the servers too, for what their four-letter words do not tell; 8080 is usual, or one for each with commas' },
       { flags: '--open',                 about: 'opens a browser' },
     ],

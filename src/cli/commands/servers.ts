@@ -16,6 +16,7 @@ const serveOptions: readonly CommandOption[] = [
   { flags: '--admin-port <number>',      about: 'switches the admin server on' },
   { flags: '--metrics-port <number>',    about: 'switches /metrics for Prometheus on' },
   { flags: '--console-port <number>',    about: 'switches the web console on, for this machine alone; 4180 is usual' },
+  { flags: '--console-brokers <hosts>',  about: 'brokers of Kafka that the console asks for the ends of partitions: host:port,…, or registered for those in ZooKeeper; none are asked by default' },
   { flags: '--console-contexts <names>', about: 'saved contexts that its page may switch to: all, or names with commas; none unless said' },
   { flags: '--console-write',            about: 'lets the console change things; it is read-only otherwise' },
   { flags: '--no-console',               about: 'no console, whatever else was said' },
