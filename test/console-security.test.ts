@@ -461,6 +461,51 @@ describe('fewer rights', () => {
 });
 
 describe('hostile nodes', () => {
+  const wide = async (zk: ConsoleInTest) => {
+    for (let i = 0; i < 40; i++) {
+      const at = (path: string) => path.replace('N', String(i));
+      const topic = '{"version":1,"partitions":{"0":[1]}}';
+      await zk.client.create(at('/brokers/topics/tN'), topic, { parents: true });
+      await zk.client.create(at('/consumers/gN/offsets/t/0'), '1', { parents: true });
+      await zk.client.create(at('/align/gN/members'), '', { parents: true });
+    }
+  };
+
+  test.each([
+    '/api/find?path=/&text=x',
+    '/api/find?path=/&text=x&in=data',
+    '/api/export?path=/',
+    '/api/recipes?path=/',
+    '/api/kafka',
+    '/api/kafka/topics?only=faulty',
+    '/api/groups',
+    '/api/alignment',
+  ])('%s stops at its budget of nodes, and says so', async (path) => {
+    const limits = { nodesMax: 30, bytesMax: 1_000_000, timeMs: 30_000 };
+    await using other = await startConsoleInTest({ requestLimits: limits });
+    await wide(other);
+
+    const { status, json } = await other.get(path);
+
+    expect(json.error).toEqual({
+      code: 'TOO_LARGE',
+      message: expect.stringContaining('stopped: a request here may read 30 nodes'),
+    });
+    expect(status).toBe(413);
+  });
+
+  test('a search in data stops at its budget of bytes, and the next request has one of its own', async () => {
+    const limits = { nodesMax: 1_000, bytesMax: 100_000, timeMs: 30_000 };
+    await using other = await startConsoleInTest({ requestLimits: limits });
+    for (let i = 0; i < 20; i++) await other.client.create(`/big-${i}`, 'x'.repeat(10_000));
+
+    const search = await other.get('/api/find?path=/&text=y&in=data');
+
+    expect(search.json.error.message).toContain('may read 100000 bytes');
+    for (let i = 0; i < 20; i++)
+      expect((await other.get(`/api/node?path=/big-${i}`)).status).toBe(200);
+  });
+
   test('a broker that stands in ZooKeeper is connected to only when that was asked for', async () => {
     const said = async (brokers?: 'registered') => {
       await using other = await startConsoleInTest({}, brokers === undefined ? {} : { brokers });

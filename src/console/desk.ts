@@ -26,6 +26,7 @@ import { LiveTree } from './live.ts';
 import { Metrics } from './metrics.ts';
 import { hex } from './node-text.ts';
 import { Recipes } from './recipes.ts';
+import { charged } from './request-budget.ts';
 import { ShellWitness, type Witnessed } from './shell-witness.ts';
 import type { ConsoleSources, ServersSeen } from './sources.ts';
 import { orNull, TreeReader } from './tree.ts';
@@ -95,6 +96,7 @@ export class Desk {
 
   constructor({ sources, access, clock, onAudit, ...place }: DeskOptions) {
     const { client } = sources;
+    const reading = charged(client);
     this.context = place.context ?? null;
     this.#readOnly = place.readOnly ?? null;
     this.#hasContexts = place.hasContexts ?? false;
@@ -102,23 +104,23 @@ export class Desk {
     this.access = access;
     this.#clock = clock;
     this.feed = new Feed();
-    this.tree = new TreeReader(client);
+    this.tree = new TreeReader(reading);
     this.audit = new AuditLog((entry, isNew) => {
       this.feed.send('audit', entry);
       if (isNew) onAudit(entry);
     });
     this.journal = new Journal(client, this.audit, sources.journal);
     this.bench = new Bench(client, this.audit);
-    this.changes = new Changes(client, this.audit);
-    this.controls = new Controls(client, this.audit);
-    this.groupControls = new GroupControls(client, this.audit, sources.offsets);
-    this.kafkaControls = new KafkaControls(client, this.audit);
-    this.copying = new Copying(sources, this.audit);
+    this.changes = new Changes(reading, this.audit);
+    this.controls = new Controls(reading, this.audit);
+    this.groupControls = new GroupControls(reading, this.audit, sources.offsets);
+    this.kafkaControls = new KafkaControls(reading, this.audit);
+    this.copying = new Copying({ ...sources, client: reading }, this.audit);
     this.clients = new Clients(sources, this.signal);
-    this.terms = new ElectionTerms(client, sources.lineHistory, () => clock.wallMs());
-    this.recipes = new Recipes(client, () => this.live.isLive, this.terms);
-    this.groups = new Groups(client, sources.offsets, clock, sources.whyNoOffsets);
-    this.kafka = new Kafka(client, {
+    this.terms = new ElectionTerms(reading, sources.lineHistory, () => clock.wallMs());
+    this.recipes = new Recipes(reading, () => this.live.isLive, this.terms);
+    this.groups = new Groups(reading, sources.offsets, clock, sources.whyNoOffsets);
+    this.kafka = new Kafka(reading, {
       groups: this.groups,
       history: sources.history,
       onStale: () => this.#kafkaLater(),
@@ -135,7 +137,7 @@ export class Desk {
         void this.terms.forget();
       },
     });
-    this.alignment = new Alignment(client, clock, sources.offsets);
+    this.alignment = new Alignment(reading, clock, sources.offsets);
     this.metrics = new Metrics(sources, this.feed, clock, this.signal);
     this.#beatLater();
     this.#lagLater();

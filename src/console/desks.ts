@@ -12,6 +12,7 @@ import type { Clock, Timer } from '../support/index.ts';
 import type { Access } from './access.ts';
 import { ConsoleError } from './console-error.ts';
 import { Desk } from './desk.ts';
+import { RequestBudget, type RequestLimits, requestLimits } from './request-budget.ts';
 import type { ConsoleSources, ContextSources } from './sources.ts';
 import type { AuditEntry, ContextsView, ContextView } from './views.ts';
 
@@ -26,6 +27,7 @@ export interface DesksOptions {
   readonly contexts?: ContextSources | undefined;
   readonly access: Access;
   readonly clock: Clock;
+  readonly requestLimits?: RequestLimits | undefined;
   readonly onAudit: (entry: AuditEntry, context: string | null) => void;
 }
 
@@ -55,6 +57,12 @@ export class Desks {
     this.#options = options;
     this.access = options.access;
     this.#own = this.#deskOf(options.sources, null, null);
+  }
+
+  /** For one request. */
+  budget(): RequestBudget {
+    const { requestLimits: limits = requestLimits, clock } = this.#options;
+    return new RequestBudget(limits, clock);
   }
 
   /** Undefined: where the console was started for. */

@@ -24,6 +24,7 @@ import { Access, type Asking, type Caller } from './access.ts';
 import { ConsoleError, refusalOf } from './console-error.ts';
 import { Desks } from './desks.ts';
 import { Page, safeHeaders } from './page.ts';
+import { onBudget, type RequestLimits } from './request-budget.ts';
 import { type Ask, inputOf, type Route, readBody, routes } from './routes.ts';
 import type { ConsoleSources, ContextSources } from './sources.ts';
 import type { AuditEntry } from './views.ts';
@@ -47,6 +48,8 @@ export interface ConsoleOptions extends ConsoleSources {
   /** What nobody foresaw, and what the page is not told. */
   readonly onBug?: (error: unknown) => void;
   readonly clock?: Clock;
+  /** What one request may read. For tests. */
+  readonly requestLimits?: RequestLimits;
 }
 
 export interface RunningConsole {
@@ -75,6 +78,7 @@ export async function startConsole(options: ConsoleOptions): Promise<RunningCons
     contexts: options.contexts,
     access,
     clock,
+    requestLimits: options.requestLimits,
     onAudit: options.onAudit ?? (() => {}),
   });
   const page = new Page(options.pageFolder);
@@ -188,6 +192,7 @@ async function answer(
   onBug: (error: unknown) => void,
 ): Promise<Response> {
   const gone = context.req.raw.signal;
+  const budget = desks.budget();
   const late = AbortSignal.timeout(requestTimeoutMs);
   try {
     const asking = askingOf(context);
@@ -214,7 +219,9 @@ async function answer(
         headers['set-cookie'] = cookie;
       },
     };
-    const result = await route.run(desk, ask);
+    // A change is done whole, and has limits of its own.
+    const run = async () => route.run(desk, ask);
+    const result = await (route.needs === 'write' ? run() : onBudget(budget, run));
     if (result instanceof Response) {
       // Of an answer to HEAD nobody takes the body, nor lets it go.
       if (asking.method === 'HEAD') await result.body?.cancel();
@@ -226,9 +233,17 @@ async function answer(
     });
   } catch (error) {
     if (late.aborted && error === late.reason) {
-      return refused(new ConsoleError('NO_LINK', 'ZooKeeper took too long'), onBug);
+      return refused(
+        new ConsoleError(
+          'NO_LINK',
+          'stopped: a request here may take 30 s, and ZooKeeper has not answered by then',
+        ),
+        onBug,
+      );
     }
     return refused(error, onBug);
+  } finally {
+    budget.end();
   }
 }
 
