@@ -12,6 +12,8 @@ import { connect } from '../src/client/index.ts';
 import { startServer } from '../src/server/index.ts';
 import { ManualClock } from '../src/support/index.ts';
 
+/** Each start of a console from its source takes a second or two of one core. */
+const slow = { timeout: 90_000 };
 const entry = new URL('./console-faulty-child.ts', import.meta.url);
 
 async function startBoth(child: Partial<ProcessOptions> = {}) {
@@ -80,22 +82,26 @@ test('while a page or a shell line keeps the console busy, the server answers it
   expect(order[0]).toBe('clients');
 });
 
-test('a console that uses up its memory is started again, and the server never stops', async () => {
-  await using zk = await startBoth({ heapMb: 64 });
-  await zk.client.create('/kept', 'kept');
+test(
+  'a console that uses up its memory is started again, and the server never stops',
+  slow,
+  async () => {
+    await using zk = await startBoth({ heapMb: 64 });
+    await zk.client.create('/kept', 'kept');
 
-  zk.signal('SIGWINCH');
-  await eventually(async () => {
-    const ended = /ended by itself: .*memory.*starting it again/;
-    expect(zk.said).toEqual([expect.stringMatching(ended)]);
-    expect((await fetch(`${zk.origin}/api/session`)).status).toBe(200);
-  });
+    zk.signal('SIGWINCH');
+    await eventually(async () => {
+      const ended = /ended by itself: .*memory.*starting it again/;
+      expect(zk.said).toEqual([expect.stringMatching(ended)]);
+      expect((await fetch(`${zk.origin}/api/session`)).status).toBe(200);
+    });
 
-  expect(String((await zk.client.get('/kept')).data)).toBe('kept');
-  expect(zk.client.state.name).toBe('connected');
-});
+    expect(String((await zk.client.get('/kept')).data)).toBe('kept');
+    expect(zk.client.state.name).toBe('connected');
+  },
+);
 
-test('a console that keeps ending stays off, and says so', async () => {
+test('a console that keeps ending stays off, and says so', slow, async () => {
   await using zk = await startBoth();
 
   for (let times = 1; times <= 4; times++) {
@@ -124,9 +130,7 @@ test('a server that closes does not wait for a console that is busy', async () =
   expect(await ruok(zk.server.port)).toBe('imok');
 });
 
-test('the console ends with its server, also when that is killed', {
-  timeout: 60_000,
-}, async () => {
+test('the console ends with its server, also when that is killed', slow, async () => {
   const main = join(import.meta.dirname, '../src/cli/main.ts');
   const args = ['--import', import.meta.resolve('tsx'), main, 'serve', '--in-memory', '--json'];
   const server = spawn(process.execPath, [...args, '--port', '0', '--console-port', '0'], {

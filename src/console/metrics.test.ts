@@ -64,7 +64,7 @@ test('what nobody tells is no series, and a failure is said', async () => {
   const { series, unknown } = await metrics.view('1m');
   expect(series.map(({ name }) => name)).not.toContain('p99');
   expect(unknown).toEqual([
-    'latency and throughput by op: only a server of our own, in this process, tells them apart',
+    'latency and throughput by op: only the console of drover serve tells them apart',
     'the servers could not be asked: nobody listens there',
   ]);
 });

@@ -49,7 +49,7 @@ const ofServers: readonly (MetricSeries & Kept & { readonly field: keyof ServerV
   { name: 'openFiles',   field: 'openFiles',    how: 'max',  label: 'open files',      unit: 'count', panel: 'process' },
 ];
 
-/** Of a server in this process, by the names of `mntr`. */
+/** Of the server that the console belongs to, by the names of `mntr`. */
 // biome-ignore format: a table is read down its columns
 const ofOwn: readonly (MetricSeries & Kept & { readonly value: string; readonly how: How })[] = [
   { name: 'bytesReceived', value: 'bytes_received_count', how: 'rate', label: 'bytes in',        unit: 'bytesPerS', panel: 'bytes' },
@@ -67,7 +67,7 @@ const ofProcess: readonly (MetricSeries & Kept)[] = [
 ];
 
 const opsUnknown =
-  'latency and throughput by op: only a server of our own, in this process, tells them apart';
+  'latency and throughput by op: only the console of drover serve tells them apart';
 
 /** What the log took for a batch stands among the ops as `fsync`: it is of the disk. */
 const ofOps = (op: string): readonly MetricSeries[] =>

@@ -6,7 +6,7 @@ export interface ClientRow {
   readonly address: string;
   readonly timeoutMs: number | null;
   readonly sinceMs: number | null;
-  /** When it ends if nothing more is heard of it; only a server of our own, in this process, tells. */
+  /** When it ends if nothing more is heard of it; only the console of `drover serve` knows. */
   readonly expiresMs: number | null;
   readonly lastOp: string | null;
   readonly received: number | null;

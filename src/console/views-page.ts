@@ -48,7 +48,7 @@ export interface Features {
   readonly live: boolean;
   /** The znode's history: the data directory is ours. */
   readonly history: boolean;
-  /** Sessions, metrics by op, expiry: the server runs in this process. */
+  /** Sessions, metrics by op, expiry: the console belongs to a server of ours. */
   readonly ownServer: boolean;
   readonly shell: boolean;
   readonly demo: boolean;

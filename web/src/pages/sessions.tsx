@@ -118,7 +118,7 @@ function Session({ row }: { readonly row: ClientRow }) {
 function Expiry({ row }: { readonly row: ClientRow }) {
   if (row.timeoutMs === null) return <>–</>;
   if (row.expiresMs === null) {
-    const why = 'how much of it is left, only a server of our own in this process tells';
+    const why = 'how much of it is left, only the console of drover serve tells';
     return (
       <span class="soft" title={why}>
         {duration(row.timeoutMs)} in all

@@ -10,8 +10,7 @@ import { Badge, Empty, Facts, Filter, Head, Panel, Table } from '../ui.tsx';
 import { Unknown } from '../unknown.tsx';
 
 const sessionsShown = 3;
-const kindsUnknown =
-  'kinds of watches: only a server of our own, in this process, tells them apart';
+const kindsUnknown = 'kinds of watches: only the console of drover serve tells them apart';
 
 const kindsMean: Readonly<Record<string, string>> = {
   data: 'data, once',
