@@ -7,7 +7,8 @@
  */
 
 import { type ChildProcess, fork } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
+import { createRequire } from 'node:module';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { RunningConsole } from '../console/index.ts';
 import { type Clock, systemClock } from '../support/index.ts';
 import { type Context, consoleChildWord } from './command.ts';
@@ -99,7 +100,7 @@ class ConsoleProcess {
     const isSource = import.meta.url.endsWith('.ts');
     const own = new URL(isSource ? './main.ts' : './drover.js', import.meta.url);
     const child = fork(fileURLToPath(this.#options.entry ?? own), [consoleChildWord], {
-      execArgv: [`--max-old-space-size=${heapMb}`, ...(isSource ? ['--import', 'tsx'] : [])],
+      execArgv: [`--max-old-space-size=${heapMb}`, ...(isSource ? ['--import', loader()] : [])],
       serialization: 'advanced', // session ids are bigints
       stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
     });
@@ -170,6 +171,9 @@ class ConsoleProcess {
     this.begin(port).catch((failed: Error) => this.#ended(port, failed));
   }
 }
+
+/** What runs our sources in development. Found from here: the folder we were started in need not be ours. */
+const loader = () => pathToFileURL(createRequire(import.meta.url).resolve('tsx')).href;
 
 /** A child that has just ended hears nothing more. */
 function tell(child: ChildProcess, message: ToChild): void {
