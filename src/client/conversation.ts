@@ -69,6 +69,12 @@ const pingIntervalMaxMs = 10_000;
 /** What a connection and its handshake may take, on a network of ordinary speed. */
 const reconnectMs = 100;
 
+/** What a connection on which nothing but pings may leave sends as soon as anything may. */
+interface Probe {
+  readonly auth: readonly AuthInfo[];
+  readonly added: { readonly info: AuthInfo; readonly reply: Deferred<void> }[];
+}
+
 export class Conversation {
   readonly transport: Transport;
   readonly version: ServerVersion;
@@ -77,6 +83,8 @@ export class Conversation {
   readonly #authReplies: Deferred<void>[] = [];
   #timer: Timer | undefined;
   #sendAsked = false;
+  /** While it is set nothing but pings leaves. What else is to be sent waits for `endProbe`. */
+  #probe: Probe | undefined;
   #isOver = false;
   #ackedMs = Number.NEGATIVE_INFINITY;
   #heardMs: number;
@@ -114,13 +122,33 @@ export class Conversation {
     };
   }
 
-  /** Before anything else: who we are, and the watches, set again. */
-  begin(auth: readonly AuthInfo[]): void {
+  /** Before anything else: who we are, and the watches, set again. On a probe only a ping leaves, and all that later. */
+  begin(auth: readonly AuthInfo[], isProbe = false): void {
+    // Before the first answer, a pong's too: what it has seen has not been told to any watch.
+    this.#options.seen.beginSetting();
+    if (isProbe) {
+      this.#probe = { auth: [...auth], added: [] };
+      this.#ping(this.#options.clock.nowMs());
+    } else {
+      this.#introduce(auth);
+    }
+    this.#schedule();
+  }
+
+  /** It may be used as any other connection from now on. */
+  endProbe(): void {
+    const probe = this.#probe;
+    if (probe === undefined || this.#isOver) return;
+    this.#probe = undefined;
+    this.#introduce(probe.auth);
+    for (const { info, reply } of probe.added) this.#writeAuth(info, reply);
+  }
+
+  #introduce(auth: readonly AuthInfo[]): void {
     for (const info of auth) {
       this.sendAuth(info).catch(() => {}); // a refusal ends the session, and is told so
     }
     const { seen, watches, requestBytesMax } = this.#options;
-    seen.beginSetting();
     const { lacksPersistentWatches } = this.version;
     for (const request of watches.requests(
       seen.toldZxid,
@@ -132,7 +160,6 @@ export class Conversation {
     if (this.#setting.length === 0) seen.endSetting();
     this.transport.flushSoon();
     this.sendSoon();
-    this.#schedule();
   }
 
   /** Whether a send at the end of this tick was asked for already. It looks at the clock first. */
@@ -142,7 +169,7 @@ export class Conversation {
 
   /** All that is asked for in one tick goes out as one: encoded at its end, in one write. */
   sendSoon(): void {
-    if (this.#sendAsked) return;
+    if (this.#sendAsked || this.#probe !== undefined) return;
     this.#sendAsked = true;
     process.nextTick(() => {
       this.#sendAsked = false;
@@ -161,14 +188,19 @@ export class Conversation {
   }
 
   /** Resolves once the server has accepted it. */
-  sendAuth({ scheme, auth }: AuthInfo): Promise<void> {
+  sendAuth(info: AuthInfo): Promise<void> {
     const reply = deferred();
+    if (this.#probe === undefined) this.#writeAuth(info, reply);
+    else this.#probe.added.push({ info, reply });
+    return reply.promise;
+  }
+
+  #writeAuth({ scheme, auth }: AuthInfo, reply: Deferred<void>): void {
     this.#authReplies.push(reply);
     this.#write(specialXids.auth, ops.auth.code, () =>
       ops.auth.request.write(this.transport.writer, { type: 0, scheme, auth }),
     );
     this.transport.flushSoon();
-    return reply.promise;
   }
 
   /** The link is over: nothing of it is left behind. */
@@ -176,7 +208,8 @@ export class Conversation {
     this.#isOver = true;
     this.#timer?.cancel();
     this.#refusalTimer?.cancel();
-    for (const reply of this.#authReplies.splice(0)) {
+    const held = this.#probe?.added.map(({ reply }) => reply) ?? [];
+    for (const reply of [...this.#authReplies.splice(0), ...held]) {
       reply.reject(new ZkError('CONNECTION_LOSS', { op: 'auth', cause: reason }));
     }
   }
@@ -314,12 +347,16 @@ export class Conversation {
       return;
     }
     if (nowMs >= this.#sentMs + this.#pingEveryMs) {
-      this.#write(specialXids.ping, ops.ping.code);
-      this.transport.flush();
-      this.#sentMs = nowMs;
-      this.#pingsSentMs.push(nowMs);
+      this.#ping(nowMs);
     }
     this.#schedule();
+  }
+
+  #ping(nowMs: number): void {
+    this.#write(specialXids.ping, ops.ping.code);
+    this.transport.flush();
+    this.#sentMs = nowMs;
+    this.#pingsSentMs.push(nowMs);
   }
 }
 

@@ -33,6 +33,8 @@ export interface DialerOptions {
   readonly lookup?: Lookup | undefined;
   /** What is left of a session without a link. Undefined while there is no session to save. */
   readonly saving?: (() => SavingTime | undefined) | undefined;
+  /** An address did not take a connection. */
+  readonly onFailed?: (() => void) | undefined;
 }
 
 export interface Attempt {
@@ -130,6 +132,7 @@ export class Dialer {
         return await this.#open(endpoint, signal);
       } catch (error) {
         signal.throwIfAborted();
+        this.#options.onFailed?.();
         this.failed(endpoint, asError(error));
       }
     }

@@ -45,7 +45,10 @@ export interface ClientOptions {
    * make ephemeral nodes again. Without it the client stays expired, and every call says so.
    */
   readonly renew?: boolean;
-  /** An existing session to take over, as `client.identity` gave it, perhaps in another process. */
+  /**
+   * An existing session to take over, as `client.identity` gave it, perhaps in another process. A client that
+   * still has the session ends with `SESSION_EXPIRED` within seconds.
+   */
   readonly identity?: Identity;
   /** How often a read is sent again, by itself, when its link broke before the reply. 3. */
   readonly readRetries?: number;

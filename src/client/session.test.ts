@@ -28,6 +28,8 @@ import type { ClientOptions } from './options.ts';
 interface Asked {
   readonly xid: number;
   readonly op: string;
+  /** Of a request that sets watches again. */
+  readonly relativeZxid?: bigint;
 }
 
 /** One connection, from the server's side. */
@@ -111,7 +113,9 @@ async function serve(script: Script = {}) {
         else peer.welcome();
         return;
       }
-      const asked = { xid: reader.int(), op: opNameOf(reader.int()) ?? 'unknown' };
+      const header = { xid: reader.int(), op: opNameOf(reader.int()) ?? 'unknown' };
+      const isSetting = header.op.startsWith('setWatches');
+      const asked = isSetting ? { ...header, relativeZxid: reader.long() } : header;
       peer.asked.push(asked);
       script.onAsked?.(peer, asked);
     });
@@ -381,6 +385,206 @@ test('a server that answered once, and then takes us in and lets us go, is asked
   const waitsMs = atMs.slice(2).map((ms, i) => ms - atMs[i + 1]!);
   expect(waitsMs.length).toBeLessThan(9);
   expect(waitsMs.at(-1)).toBeGreaterThan(300);
+});
+
+/**
+ * A server at which another client takes the session back from ours again and again. Ours is the first
+ * connection; connections that begin a session after it are witnesses, which `onWitness` may close.
+ */
+async function serveTakeovers(
+  onWitness: (peer: Peer) => void = () => {},
+  onProbe: (peer: Peer) => void = (peer) => peer.socket.end(),
+  welcomesWitness = true,
+) {
+  const witnesses: Peer[] = [];
+  const probes: Peer[] = [];
+  let isDisputed = false;
+  let hasWatch = false;
+  const isOpen = () => witnesses.some(({ socket }) => !socket.destroyed);
+  const server = await serve({
+    onHello: (peer) => {
+      const isWitness = isDisputed && peer.hello.sessionId === 0n;
+      if (isWitness) witnesses.push(peer);
+      if (isWitness && !welcomesWitness) return;
+      peer.welcome(isWitness ? { sessionId: 0x99n, timeOut: 4_000 } : {});
+      if (isWitness) return;
+      if (isOpen()) probes.push(peer);
+      else if (isDisputed && !hasWatch) peer.socket.end();
+    },
+    onAsked: (peer, { op, xid }) => {
+      if (op === 'closeSession') peer.reply(xid);
+      if (op === 'exists') {
+        hasWatch = true;
+        peer.reply(xid, wireOf('NO_NODE'));
+      }
+      if (op === 'setWatches') {
+        peer.reply(xid);
+        if (isDisputed && !probes.includes(peer)) peer.socket.end();
+      }
+      if (op !== 'ping') return;
+      if (probes.includes(peer)) peer.zxid = 50n; // something has happened meanwhile
+      peer.reply(specialXids.ping);
+      if (peer === witnesses.at(-1)) onWitness(peer);
+      else if (probes.includes(peer)) onProbe(peer);
+    },
+  });
+  letGo(server);
+  const begin = async (of: Client) => {
+    const suspended = nextState(of);
+    isDisputed = true;
+    (await server.peer()).socket.end();
+    await suspended;
+  };
+  return { ...server, witnesses, probes, begin };
+}
+
+test('a client whose session another takes again and again ends, says why, and leaves nothing behind', async () => {
+  const clock = new ManualClock();
+  const server = await serveTakeovers();
+  const it = await connected(server.address, clock, {
+    auth: [{ scheme: 'digest', auth: 'a:b' }],
+    readRetries: 100,
+  });
+  const held = it.sessionSignal;
+  await server.begin(it);
+  const waiting = it.get('/a');
+  waiting.catch(() => {});
+  const added = it.addAuth('digest', 'c:d');
+  added.catch(() => {});
+
+  await passTime(clock, 8_000);
+
+  expect([it.state.name, held.aborted]).toEqual(['expired', true]);
+  await expect(waiting).rejects.toMatchObject({ code: 'SESSION_EXPIRED', outcomeUnknown: false });
+  await expect(it.set('/a', '')).rejects.toThrow(
+    'another client took the session over by its identity',
+  );
+  // No request of ours was the reason for a close that counted.
+  expect(server.probes).toHaveLength(20);
+  expect(server.probes.flatMap(({ asked }) => asked.map(({ op }) => op))).toEqual(
+    server.probes.map(() => 'ping'),
+  );
+  const [witness] = server.witnesses;
+  expect(server.witnesses).toHaveLength(1);
+  await witness!.until('closeSession');
+  await vi.waitFor(() => expect(witness!.socket.destroyed).toBe(true), patience);
+  expect(clock.pending).toBe(0);
+});
+
+test('a client that came by an identity bears more', async () => {
+  const clock = new ManualClock();
+  const server = await serveTakeovers();
+  const identity = { sessionId: 0x10n, password: Buffer.alloc(16, 7), timeoutMs: 9_000 };
+  const it = await connected(server.address, clock, { identity });
+  await server.begin(it);
+
+  await vi.waitFor(async () => {
+    await passTime(clock, clock.nowMs() + 200);
+    expect(it.state.name).toBe('expired');
+  }, 10_000);
+
+  expect(server.probes).toHaveLength(60);
+});
+
+test.each([
+  'is closed at once',
+  'is closed with the connection of the session',
+  'falls silent',
+  'is closed at the tenth proof',
+] as const)('quick closes end no session when the witness %s', async (what) => {
+  const clock = new ManualClock();
+  const server = await serveTakeovers(
+    (peer) => what === 'is closed at once' && peer.socket.end(),
+    (peer) => {
+      const witness = server.witnesses.at(-1)!;
+      const isLate = what !== 'is closed at the tenth proof' || server.probes.length % 10 === 0;
+      if (what === 'falls silent') witness.socket.pause();
+      else if (isLate) witness.socket.destroy();
+      peer.socket.end();
+    },
+  );
+  const it = await connected(server.address, clock);
+  const ours = it.sessionSignal;
+  await server.begin(it);
+
+  for (let second = 1; second <= 100; second++) {
+    await passTime(clock, clock.nowMs() + 1_000);
+    expect(ours.aborted).toBe(false);
+  }
+
+  // At most one for each half minute.
+  expect(server.witnesses.length).toBeGreaterThan(1);
+  expect(server.witnesses.length).toBeLessThanOrEqual(4);
+});
+
+test('a connection that lasts ends the dispute, and what waited leaves', async () => {
+  const clock = new ManualClock();
+  const server = await serveTakeovers(
+    () => {},
+    () => {},
+  );
+  const it = await connected(server.address, clock, {
+    auth: [{ scheme: 'digest', auth: 'a:b' }],
+    readRetries: 100,
+  });
+  await it.exists('/b', { watch: () => {} });
+  await server.begin(it);
+  it.get('/a').catch(() => {});
+  await vi.waitFor(async () => {
+    await passTime(clock, clock.nowMs() + 10);
+    expect(server.probes).toHaveLength(1);
+  }, 10_000);
+  const [probe] = server.probes;
+  it.addAuth('digest', 'c:d').catch(() => {});
+
+  await passTime(clock, clock.nowMs() + 1_400);
+  expect(new Set(probe!.asked.map(({ op }) => op))).toEqual(new Set(['ping']));
+  await passTime(clock, clock.nowMs() + 100);
+
+  const asked = probe!.asked.filter(({ op }) => op !== 'ping');
+  expect(asked.map(({ op }) => op)).toEqual(['auth', 'setWatches', 'auth', 'getData']);
+  // What the pong has seen was not told to any watch.
+  expect(asked[1]!.relativeZxid).toBe(1n);
+  await server.witnesses[0]!.until('closeSession');
+  expect(it.state.name).toBe('connected');
+});
+
+test('closing while a witness connects leaves nothing of it', async () => {
+  const clock = new ManualClock();
+  const server = await serveTakeovers(undefined, undefined, false);
+  const it = await connected(server.address, clock);
+  await server.begin(it);
+  await vi.waitFor(async () => {
+    await passTime(clock, clock.nowMs() + 10);
+    expect(server.witnesses).toHaveLength(1);
+  }, 10_000);
+
+  await it.close({ timeoutMs: 0 });
+
+  const [witness] = server.witnesses;
+  await vi.waitFor(() => expect(witness!.socket.destroyed).toBe(true), patience);
+  expect(clock.pending).toBe(0);
+});
+
+test('closing in a dispute closes the witness too, and says goodbye at once', async () => {
+  const clock = new ManualClock();
+  const server = await serveTakeovers(
+    () => {},
+    () => {},
+  );
+  const it = await connected(server.address, clock);
+  await server.begin(it);
+  await vi.waitFor(async () => {
+    await passTime(clock, clock.nowMs() + 10);
+    expect(server.probes).toHaveLength(1);
+  }, 10_000);
+
+  expect(await it.close()).toEqual({ sessionEnded: true });
+
+  await server.witnesses[0]!.until('closeSession');
+  const sockets = [...server.witnesses, ...server.probes].map(({ socket }) => socket);
+  await vi.waitFor(() => expect(sockets.every(({ destroyed }) => destroyed)).toBe(true), patience);
+  expect(clock.pending).toBe(0);
 });
 
 test('once a server has answered, the tries of an earlier outage count no more', async () => {

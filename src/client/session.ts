@@ -22,6 +22,7 @@ import { type Call, Calls } from './calls.ts';
 import { hostText } from './connection-string.ts';
 import { Conversation } from './conversation.ts';
 import { ConnectError, Dialer, type DialerOptions } from './dialer.ts';
+import { Dispute, proofsMax } from './dispute.ts';
 import { hello, negotiate, type Patience } from './handshake.ts';
 import { ReadWriteSearch } from './read-write-search.ts';
 import type { SavingTime } from './saving-wait.ts';
@@ -35,11 +36,12 @@ import {
   SessionIdentity,
   type SessionState,
 } from './session-state.ts';
-import type { Transport } from './transport.ts';
+import { isByPeer, type Transport } from './transport.ts';
 import type { Listener, WatchEvent, Watches } from './watches.ts';
+import { Witness } from './witness.ts';
 
 export interface SessionOptions {
-  readonly dialer: Omit<DialerOptions, 'clock' | 'saving'>;
+  readonly dialer: Omit<DialerOptions, 'clock' | 'saving' | 'onFailed'>;
   readonly sessionTimeoutMs: number;
   readonly allowReadOnly: boolean;
   readonly requestBytesMax: number;
@@ -81,6 +83,7 @@ export class Session {
   readonly #life = new AbortController();
   readonly #ended = deferred();
   readonly #seen = new SeenZxid();
+  readonly #dispute: Dispute;
   /** Aborts with the life, or before it where the session may be over and a read-only server has us. */
   #held = this.#newHeld();
   /**
@@ -121,7 +124,9 @@ export class Session {
     this.#logger = options.logger;
     this.#calls = new Calls(options);
     const saving = () => this.#savingTime;
-    this.#dialer = new Dialer({ ...options.dialer, clock: options.clock, saving });
+    const onFailed = () => this.#dispute.drop();
+    this.#dialer = new Dialer({ ...options.dialer, clock: options.clock, saving, onFailed });
+    this.#dispute = this.#newDispute();
     this.watches = watches;
     this.#auth = auth;
     if (options.identity) {
@@ -221,6 +226,7 @@ export class Session {
   async close(timeoutMs = this.#options.closeTimeoutMs): Promise<CloseResult> {
     if (!isFinal(this.#state) && !this.#isClosing) {
       this.#isClosing = true;
+      this.#dispute.stop();
       await this.#sayGoodbye(timeoutMs);
       this.#move({ type: 'closeAsked' });
     }
@@ -264,6 +270,7 @@ export class Session {
         const reason = await transport.ended;
         if (!this.#isLinkProven) this.#dialer.failed(transport.endpoint, reason);
         this.#linkLost(reason);
+        await this.#judge(transport, reason);
       }
     } catch (error) {
       // Final already: that is why dialing was called off. Else the rounds that were allowed are used up.
@@ -282,6 +289,7 @@ export class Session {
       } catch (error) {
         transport.close(error as Error);
         this.#life.signal.throwIfAborted();
+        this.#dispute.drop();
         this.#dialer.failed(transport.endpoint, error as Error);
         this.#logger.warn(
           { host: hostText(transport.endpoint.host), err: error },
@@ -370,7 +378,7 @@ export class Session {
       onAuthRefused: (cause) => this.#move({ type: 'authRefused', cause }),
       onEvent: this.#hooks.onEvent,
     });
-    this.#conversation.begin(this.#auth);
+    this.#conversation.begin(this.#auth, this.#dispute.welcomed(transport, readOnly));
     if (readOnly) this.#searchReadWrite(transport);
     this.#move({
       type: 'welcomed',
@@ -404,6 +412,37 @@ export class Session {
         transport.close(new Error(`${hostText(host)} has a quorum; going there`));
       },
     });
+  }
+
+  #newDispute(): Dispute {
+    const { clock, dialer, identity, sessionTimeoutMs } = this.#options;
+    const { tls, frameBytesMax } = dialer;
+    return new Dispute({
+      clock,
+      proofsMax: identity ? proofsMax.heir : proofsMax.owner,
+      timeoutMs: () => this.#identity?.timeoutMs ?? sessionTimeoutMs,
+      openWitness: (endpoint, signal) => {
+        const limitMs = this.#dialer.attemptTimeoutMs;
+        return Witness.open(endpoint, { clock, tls, frameBytesMax, limitMs, signal });
+      },
+      onOver: () => this.#conversation?.endProbe(),
+    });
+  }
+
+  /** Two clients with one identity would take the session from each other for ever: one of them must end. */
+  async #judge(transport: Transport, reason: Error): Promise<void> {
+    if (isFinal(this.#state)) return;
+    const isTaken = await this.#dispute.closed({
+      transport,
+      byPeer: isByPeer(reason),
+      hadAnswer: this.#isLinkProven,
+    });
+    if (isTaken) {
+      const cause = new Error('another client took the session over by its identity');
+      this.#move({ type: 'refused', cause });
+    }
+    const { host } = this.#dispute;
+    if (host !== undefined) this.#dialer.prefer(host);
   }
 
   #linkLost(reason: Error): void {
@@ -555,6 +594,7 @@ export class Session {
 
   #endLife(): void {
     const error = this.endError();
+    this.#dispute.stop();
     this.#held.abort(error);
     this.#life.abort(error);
     const code = error.code as 'SESSION_EXPIRED' | 'AUTH_FAILED';

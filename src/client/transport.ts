@@ -36,6 +36,14 @@ class Inlet {
   };
 }
 
+class ClosedByPeer extends Error {}
+
+/** Whether the other side ended the connection. It is reset where the other side had not read everything. */
+export function isByPeer(reason: Error): boolean {
+  const { code } = reason as NodeJS.ErrnoException;
+  return reason instanceof ClosedByPeer || code === 'ECONNRESET' || code === 'EPIPE';
+}
+
 export class Transport {
   readonly endpoint: Endpoint;
   /** Settles when the connection is over, never rejects: the reason it ended for. */
@@ -70,7 +78,7 @@ export class Transport {
     socket.setNoDelay(true);
     socket.on('error', (error) => this.close(error));
     socket.on('close', () =>
-      this.close(new Error(`${hostText(endpoint.host)} closed the connection`)),
+      this.close(new ClosedByPeer(`${hostText(endpoint.host)} closed the connection`)),
     );
     if (inlet === undefined) socket.on('data', (chunk) => this.#received(chunk));
     else inlet.received = (chunk) => this.#received(chunk);

@@ -165,6 +165,52 @@ test('another client takes a session over by its identity, and the first one los
   expect(await ephemeralsOf(second)).toEqual(['/mine']);
 });
 
+test('a second client with the same identity ends the first, which is told why', async () => {
+  await using zk = await startZk();
+  const first = await zk.connect();
+  await first.create('/mine', '', { mode: 'ephemeral' });
+  const { sessionSignal } = first;
+  const ended = reached(first, 'expired');
+
+  await using second = await connect(zk.directAddress, { identity: first.identity! });
+  await ended;
+
+  expect(sessionSignal.aborted).toBe(true);
+  await expect(first.get('/mine')).rejects.toThrow(/another client took the session over/);
+  await expect(first.get('/mine')).rejects.toMatchObject({ code: 'SESSION_EXPIRED' });
+  const { stat } = await second.get('/mine');
+  expect(stat.ephemeralOwner).toBe(second.sessionId);
+  expect(second.sessionId).toBeDefined();
+  expect(await first.close()).toEqual({ sessionEnded: false });
+});
+
+test.each(['as soon as it is connected', 'after its first answer'] as const)(
+  'a network that cuts all connections of a client 30 times, each %s, ends no session',
+  async (when) => {
+    await using zk = await startZk();
+    const client = await zk.connect({ backoff: { firstMs: 1, maxMs: 20 } });
+    const { sessionId, sessionSignal } = client;
+    await client.create('/mine', '', { mode: 'ephemeral' });
+
+    for (let cut = 1; cut <= 30; cut++) {
+      await reached(client, 'connected');
+      if (when === 'after its first answer') {
+        const { toClient } = zk.link.stats.frames;
+        client.exists('/').catch(() => {});
+        await zk.link.until(({ frames }) => frames.toClient > toClient);
+      }
+      zk.link.cut({ reset: cut % 2 === 0 });
+      await reached(client, 'suspended');
+    }
+
+    await expect(client.exists('/mine')).resolves.toMatchObject({ ephemeralOwner: sessionId });
+    // It was in doubt: one of its connections was a witness.
+    expect(zk.link.stats.connections).toBeGreaterThan(31);
+    expect(client.sessionId).toBe(sessionId);
+    expect(sessionSignal.aborted).toBe(false);
+  },
+);
+
 test('an identity that no server knows is an expired session, at once', async () => {
   await using zk = await startZk();
   const identity = { sessionId: 0x123456n, password: Buffer.alloc(16, 1), timeoutMs: 5_000 };
