@@ -240,11 +240,9 @@ async function loseUnwatched(zk: Zk, last: number, content: string) {
   await witness.set(`${path}/${names.at(-1)!}`, content);
   await expect.poll(() => clients[last]!.load.inFlight).toBe(1); // the read that watches it again
 
+  // From the back: a waiter ahead hears of its own node first, and has no turn in between.
   await witness.multi(
-    [names.at(-1)!, ...names.slice(0, -1)].map((name) => ({
-      op: 'delete' as const,
-      path: `${path}/${name}`,
-    })),
+    names.reverse().map((name) => ({ op: 'delete' as const, path: `${path}/${name}` })),
   );
   return line;
 }
