@@ -37,7 +37,7 @@ describe.skipIf(isMissing)(isMissing ? found : 'the console and Apache Kafka', (
     for (const broker of brokers) endings.push(() => broker[Symbol.asyncDispose]());
     client = await connect(zookeeper);
     endings.push(async () => void (await client.close()));
-    zk = await consoleAt(zookeeper);
+    zk = await consoleAt(zookeeper, {}, { brokers: 'registered' });
     endings.push(async () => zk[Symbol.asyncDispose]());
     await createTopic(client, 'orders', { assignment: [[1, 2]] });
   }, limitMs);
