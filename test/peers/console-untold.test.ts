@@ -17,7 +17,11 @@ const views: readonly (readonly [path: string, ...texts: RegExp[]])[] = [
   ['/watches', /wch[sp] is not in its 4lw\.commands\.whitelist/],
   ['/metrics', /mntr is not in its 4lw\.commands\.whitelist/],
   ['/kafka?topic=orders&partition=0', /Seen since this console runs/],
-  ['/groups?name=billing', /Lag is unknown: brokers are not asked for the ends of partitions/, /unknown/],
+  [
+    '/groups?name=billing',
+    /Lag is unknown: brokers are not asked for the ends of partitions/,
+    /unknown/,
+  ],
   ['/alignment', /left\s*unknown: nobody tells how far the partitions reach/],
 ];
 
