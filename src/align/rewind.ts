@@ -138,7 +138,10 @@ async function write(client: AlignClient, ops: readonly MultiOp[]): Promise<void
     await client.multi(ops);
   } catch (error) {
     if (!isZkError(error, 'BAD_VERSION', 'NO_NODE')) throw error;
-    throw new ArgumentError('group', 'somebody began to read meanwhile: stop them, and try again');
+    throw new ArgumentError(
+      'group',
+      'a member began to read in the meantime; stop it and try again',
+    );
   }
 }
 

@@ -1,5 +1,5 @@
 /**
- * The event times of one partition, judged as a run would judge them, for whoever reads it alone.
+ * The event times of one partition, judged as a run would judge them, for a caller that reads the partition alone.
  *
  * In: records in the order of their offsets. Out: each time that can be believed, in that order, or the
  * record and why its time cannot be. A run compares a record with where the whole group is; here there is
